@@ -1,0 +1,137 @@
+"""What a layer keeps between steps, and how layers share it in groups.
+
+Layers with equal specs form a group. A group has its own block table; a request has one list of block ids per group.
+Block 0 of every group is the null block: never given out, used for padding and for blocks that were dropped.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from kernelet.contracts.offer import Offer
+
+NULL_BLOCK = 0
+"""Block id that is never given out."""
+
+
+class CacheSpec(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """State of one layer. Equal specs share a group.
+
+    Attributes:
+        block_size: Tokens a block.
+        page_bytes: Bytes of one block of one layer.
+    """
+
+    block_size: int
+    page_bytes: int
+
+
+class FullAttentionSpec(CacheSpec, frozen=True, tag="full", kw_only=True):
+    """Keys and values of all tokens: two tensors [block, token, num_kv_heads, head_size] of ``dtype``."""
+
+    num_kv_heads: int
+    head_size: int
+    dtype: str
+
+
+class SlidingWindowSpec(FullAttentionSpec, frozen=True, tag="sliding_window", kw_only=True):
+    """Keys and values of the last ``window`` tokens (a token sees itself and ``window - 1`` before it)."""
+
+    window: int
+
+
+class CacheGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """Layers that share a spec, and the number of blocks each of them has (the null block included)."""
+
+    spec: FullAttentionSpec | SlidingWindowSpec
+    layers: tuple[str, ...]
+    num_blocks: int = 0
+
+    @property
+    def bytes_per_block(self) -> int:
+        """Bytes of one block over all layers of the group."""
+        return self.spec.page_bytes * len(self.layers)
+
+
+class CacheConfigPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """The groups of an engine; made once from all workers' specs and their memory."""
+
+    groups: tuple[CacheGroup, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CacheSpecOffer(Offer):
+    """A further kind of per-layer state. ``target`` is its ``GroupManager`` class.
+
+    Attributes:
+        kind: The tag of the ``CacheSpec`` subclass that it manages.
+    """
+
+    kind: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CachePolicyOffer(Offer):
+    """An eviction policy for blocks that only the prefix index holds. ``target`` is an ``EvictionPolicy``."""
+
+
+class EvictionPolicy(ABC):
+    """Order in which unreferenced blocks that still hold a prefix are given up. One instance a block pool."""
+
+    @abstractmethod
+    def add(self, block_id: int) -> None:
+        """The block's last reference went away; it may now be evicted."""
+
+    @abstractmethod
+    def remove(self, block_id: int) -> None:
+        """The block is in use again, or lost its prefix.
+
+        Raises:
+            KeyError: if it is not held.
+        """
+
+    @abstractmethod
+    def evict(self) -> int:
+        """Gives up one block and returns its id.
+
+        Raises:
+            IndexError: if nothing can be evicted.
+        """
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Number of blocks that could be evicted."""
+
+
+class GroupManager(ABC):
+    """Decides, for one group, which blocks a request needs, may drop, and can take from the prefix index.
+
+    All methods are pure functions of their arguments.
+    """
+
+    @abstractmethod
+    def __init__(self, spec: CacheSpec) -> None: ...
+
+    @abstractmethod
+    def num_blocks(self, num_tokens: int) -> int:
+        """Length of the block list of a request with so many tokens, dropped blocks included."""
+
+    @abstractmethod
+    def first_kept_block(self, num_computed_tokens: int) -> int:
+        """Index of the first block that attention still needs for the token after ``num_computed_tokens``."""
+
+    @abstractmethod
+    def longest_hit(self, present: Sequence[bool], max_blocks: int) -> int:
+        """Largest number n <= max_blocks of leading blocks such that all blocks that are needed to go on after n are present.
+
+        Args:
+            present: For each full block of the prompt, whether the prefix index holds it for this group.
+        """
+
+    @abstractmethod
+    def peak_blocks(self, num_tokens: int, chunk: int) -> int:
+        """Most blocks that a request of so many tokens holds at once when computed in chunks of ``chunk`` tokens."""

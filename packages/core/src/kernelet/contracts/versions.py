@@ -1,0 +1,49 @@
+"""Contract versions, one (major, minor) a domain.
+
+Adding a parameter or a method with a default raises the minor; anything a plugin could notice raises the
+major. The core serves majors N and N-1.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import NamedTuple
+
+
+class ApiVersion(NamedTuple):
+    """A contract version, ordered as (major, minor)."""
+
+    major: int
+    minor: int
+
+    @classmethod
+    def parse(cls, text: str) -> ApiVersion:
+        """Reads ``"1.0"`` or ``"v1"``.
+
+        Raises:
+            ValueError: if the text is neither.
+        """
+        major, _, minor = text.removeprefix("v").partition(".")
+        return cls(int(major), int(minor or 0))
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}"
+
+
+API_VERSIONS = MappingProxyType(
+    {
+        domain: ApiVersion(1, 0)
+        for domain in (
+            "lifecycle",
+            "platform",
+            "attention",
+            "op",
+            "cache",
+            "model",
+            "executor",
+            "sampling",
+            "stats",
+        )
+    }
+)
+"""What this core offers; the oldest major it serves of each domain is ``major - 1`` (never below 1)."""

@@ -1,0 +1,100 @@
+"""Every exception of Kernelet. A message says what went wrong and what to do about it."""
+
+from __future__ import annotations
+
+
+class KerneletError(Exception):
+    """Base of all errors raised on purpose."""
+
+
+# --- start-up ------------------------------------------------------------------------------------
+
+
+class PluginError(KerneletError):
+    """A plugin could not be discovered, checked, loaded or used."""
+
+
+class IncompatiblePluginError(PluginError):
+    """A plugin's metadata asks for another core or contract version; it was not imported."""
+
+
+class DuplicatePluginError(PluginError):
+    """Two distributions claim one entry-point name, or two offers one name."""
+
+
+class UnknownPluginError(PluginError):
+    """A name in an allow-list or a selection matches nothing that is installed."""
+
+
+class SelectionError(PluginError):
+    """No offer, or no single best one, could be selected; the choices and the flag are listed."""
+
+
+class ManifestMismatchError(PluginError):
+    """Two processes of one engine do not run the same plugins."""
+
+
+class SealedRegistryError(PluginError):
+    """Somebody tried to change a registry after start-up."""
+
+
+class ConfigError(KerneletError, ValueError):
+    """An option is unknown, of the wrong type, or does not fit the others."""
+
+
+class ModelNotFoundError(KerneletError):
+    """A model name is neither known to a plugin, nor a folder, nor reachable on a hub."""
+
+
+class UnsupportedModelError(KerneletError):
+    """No installed package serves the model's architecture or one of its features."""
+
+
+class WeightsError(KerneletError):
+    """A checkpoint misses a tensor, holds one that nothing takes, or a shape differs."""
+
+
+class TokenizerError(KerneletError):
+    """The model folder has no usable tokenizer."""
+
+
+class InsufficientMemoryError(KerneletError):
+    """The memory left for the KV cache does not hold one request of the asked length."""
+
+
+# --- requests ------------------------------------------------------------------------------------
+
+
+class RequestError(KerneletError, ValueError):
+    """Base of the errors that one request gets; nobody else notices them."""
+
+
+class ParameterError(RequestError):
+    """A sampling parameter has the wrong type or is out of range.
+
+    Attributes:
+        parameter: Name of the field, e.g. ``"top_p"``.
+    """
+
+    def __init__(self, parameter: str, message: str) -> None:
+        super().__init__(f"{parameter}: {message}")
+        self.parameter = parameter
+
+
+class PromptError(RequestError):
+    """The prompt is empty, too long, of the wrong type, or holds an id outside the vocabulary."""
+
+
+class ChatTemplateError(RequestError):
+    """The chat template is missing, failed, or refused the messages."""
+
+
+class RequestFailedError(RequestError):
+    """A request was accepted and then failed by itself while it ran."""
+
+
+# --- running -------------------------------------------------------------------------------------
+
+
+class EngineDeadError(KerneletError):
+    """The engine stopped; every request that it held gets this error."""

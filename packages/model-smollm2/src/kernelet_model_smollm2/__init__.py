@@ -1,0 +1,3 @@
+"""The demo model of Kernelet."""
+
+from __future__ import annotations

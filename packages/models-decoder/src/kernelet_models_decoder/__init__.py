@@ -1,0 +1,3 @@
+"""Decoder-only model families for Kernelet, described as data."""
+
+from __future__ import annotations

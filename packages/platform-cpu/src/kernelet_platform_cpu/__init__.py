@@ -1,0 +1,3 @@
+"""The CPU platform of Kernelet."""
+
+from __future__ import annotations
