@@ -1,0 +1,55 @@
+"""What every test of the workspace shares: reproducible hypothesis runs and the seconds each distribution uses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).parent
+
+settings.register_profile(
+    "kernelet",
+    deadline=None,
+    database=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("kernelet")
+
+
+def distribution_of(nodeid: str) -> str:
+    """Whose seconds a test uses: `packages/<p>/...` is p's, all else the workspace's."""
+    first, _, rest = nodeid.partition("/")
+    return rest.partition("/")[0] if first == "packages" else "workspace"
+
+
+class Stopwatch:
+    """Adds up setup, call and teardown of each distribution's tests and writes them where tests/run.py reads them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.seconds: dict[str, float] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        owner = distribution_of(report.nodeid)
+        self.seconds[owner] = self.seconds.get(owner, 0.0) + report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        self.path.write_text(json.dumps(self.seconds), encoding="utf-8")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--seconds-to", type=Path, default=None, help="write the seconds used by distribution, as JSON")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    path = config.getoption("--seconds-to")
+    if path is not None:
+        config.pluginmanager.register(Stopwatch(path), "kernelet-stopwatch")
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"hypothesis: profile kernelet, seed {config.getoption('--hypothesis-seed')}"
