@@ -1,0 +1,19 @@
+"""Configuration of an engine: frozen data, made by ``kernelet.engine.bootstrap``, given to every process."""
+
+from __future__ import annotations
+
+from kernelet.config.cache import CacheConfig
+from kernelet.config.engine import EngineConfig
+from kernelet.config.model import ModelConfig
+from kernelet.config.parallel import ParallelConfig
+from kernelet.config.plugins import PluginsConfig
+from kernelet.config.scheduler import SchedulerConfig
+
+__all__ = [
+    "CacheConfig",
+    "EngineConfig",
+    "ModelConfig",
+    "ParallelConfig",
+    "PluginsConfig",
+    "SchedulerConfig",
+]

@@ -1,0 +1,22 @@
+"""All of an engine's configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kernelet.config.cache import CacheConfig
+from kernelet.config.model import ModelConfig
+from kernelet.config.parallel import ParallelConfig
+from kernelet.config.plugins import PluginsConfig
+from kernelet.config.scheduler import SchedulerConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineConfig:
+    """What every process of an engine is given."""
+
+    model: ModelConfig
+    cache: CacheConfig = field(default_factory=CacheConfig)
+    scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
+    parallel: ParallelConfig = field(default_factory=ParallelConfig)
+    plugins: PluginsConfig = field(default_factory=PluginsConfig)

@@ -1,0 +1,29 @@
+"""The only reader of environment variables. Every flag of the command line has one: ``--max-num-seqs`` is KERNELET_MAX_NUM_SEQS."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+PREFIX = "KERNELET_"
+
+
+def get(name: str, environ: Mapping[str, str] | None = None) -> str | None:
+    """Value of ``KERNELET_<name>``; None when it is not set."""
+    return (os.environ if environ is None else environ).get(PREFIX + name)
+
+
+def names(text: str | None) -> tuple[str, ...] | None:
+    """Splits a comma-separated list; None stays None, an empty text is an empty list."""
+    if text is None:
+        return None
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def cache_dir() -> Path:
+    """Folder for what Kernelet keeps between runs: KERNELET_CACHE_DIR, else $XDG_CACHE_HOME/kernelet, else ~/.cache/kernelet."""
+    if own := get("CACHE_DIR"):
+        return Path(own).expanduser()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "kernelet"

@@ -1,0 +1,35 @@
+"""The model: where it lies and how it is computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """A resolved model.
+
+    Attributes:
+        model: Name as the user gave it.
+        path: Local folder with config.json, weights and tokenizer.
+        architecture: The entry of ``architectures`` in config.json that an offer serves.
+        hf_config: config.json.
+        dtype: Resolved compute dtype: ``"float64"``, ``"float32"``, ``"bfloat16"`` or ``"float16"``.
+        vocab_size: Rows of the logits.
+        max_model_len: Largest number of tokens of a request, prompt and output together.
+        num_layers: Decoder layers.
+        seed: Seed of random parts of loading; requests carry their own.
+        load_format: Name of a weight-format offer; ``"auto"`` asks the folder.
+    """
+
+    model: str
+    path: str
+    architecture: str
+    hf_config: dict[str, Any] = field(repr=False)
+    dtype: str
+    vocab_size: int
+    max_model_len: int
+    num_layers: int
+    seed: int = 0
+    load_format: str = "auto"

@@ -1,0 +1,29 @@
+"""Which plugins run, what was named, and plugins' own options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, kw_only=True)
+class PluginsConfig:
+    """Selection of plugins.
+
+    Attributes:
+        allow: None: all but opt-in ones; a tuple: only these; names with a leading ``+`` add to the default.
+        block: Names to take away.
+        platform: Name of a platform offer.
+        attention: Name of an attention offer, or ``kind=name`` by kind of layer; key ``""`` is for all kinds.
+        kernels: Names of weight kernels by role; key ``""`` is for all roles.
+        logits_processors: Names of the custom processors that run, in order.
+        settings: Options of plugins as given: ``{plugin: {key: text or value}}``.
+    """
+
+    allow: tuple[str, ...] | None = None
+    block: tuple[str, ...] = ()
+    platform: str | None = None
+    attention: Mapping[str, str] = field(default_factory=dict)
+    kernels: Mapping[str, str] = field(default_factory=dict)
+    logits_processors: tuple[str, ...] = ()
+    settings: Mapping[str, Mapping[str, object]] = field(default_factory=dict)

@@ -1,0 +1,120 @@
+"""Attention over a paged cache.
+
+Contract: ``write_kv`` first, then ``forward`` reads keys and values as stored, also those written in the same step, so
+that a result never depends on how a prompt was cut into steps.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kernelet.contracts.offer import Offer, Settings
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from kernelet.contracts.cache import FullAttentionSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionSpec:
+    """What one layer asks of its attention.
+
+    Attributes:
+        kind: Open id: ``"full"``, ``"sliding"``, ...
+        num_heads: Query heads of this rank.
+        num_kv_heads: Key and value heads of this rank; divides ``num_heads``.
+        head_size: Size of a head.
+        dtype: Dtype of q, k, v and of the cache.
+        block_size: Tokens a block.
+        scale: Factor of q.k before the softmax.
+        window: A token sees itself and ``window - 1`` tokens before it; None: all before it.
+        soft_cap: ``cap * tanh(scores / cap)`` on the scaled scores; None: no cap.
+        sinks: A learned logit a head joins the softmax's denominator.
+    """
+
+    kind: str
+    num_heads: int
+    num_kv_heads: int
+    head_size: int
+    dtype: str
+    block_size: int
+    scale: float
+    window: int | None = None
+    soft_cap: float | None = None
+    sinks: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionOffer(Offer):
+    """An attention implementation. ``target`` is an ``Attention`` class.
+
+    Attributes:
+        kinds: Kinds of layer it serves.
+        dtypes: Dtypes of q, k, v; empty means all.
+        head_sizes: Head sizes; empty means all.
+        block_size_multiple: Block sizes must be a multiple of this.
+        soft_cap: Serves a soft cap.
+        sinks: Serves sinks.
+        required_features: Features that the platform must have.
+        min_compute_capability: Smallest compute capability, where the platform has one.
+    """
+
+    kinds: frozenset[str]
+    dtypes: tuple[str, ...] = ()
+    head_sizes: tuple[int, ...] = ()
+    block_size_multiple: int = 1
+    soft_cap: bool = False
+    sinks: bool = False
+    required_features: frozenset[str] = frozenset()
+    min_compute_capability: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionBatch:
+    """One step's requests as one cache group sees them; numpy arrays on the host.
+
+    Attributes:
+        query_start_loc: int32 [requests + 1], offsets of each request's tokens in the step.
+        seq_lens: int32 [requests], tokens of each request once this step is done.
+        block_table: int32 [requests, blocks]; block i holds tokens [i * block_size, (i + 1) * block_size). Dropped blocks
+            and padding are the null block.
+        slot_mapping: int64 [tokens], ``block * block_size + offset`` where each token's key and value go.
+    """
+
+    query_start_loc: NDArray[np.int32]
+    seq_lens: NDArray[np.int32]
+    block_table: NDArray[np.int32]
+    slot_mapping: NDArray[np.int64]
+
+
+class Attention(ABC):
+    """Attention of one layer. Layers of one group share the metadata of a step."""
+
+    def __init__(self, spec: AttentionSpec, settings: Settings) -> None:
+        self.spec = spec
+        self.settings = settings
+
+    @abstractmethod
+    def allocate_cache(self, spec: FullAttentionSpec, num_blocks: int, device: Any) -> Any:
+        """The layer's cache in this implementation's own order; zeroed; at most ``num_blocks * spec.page_bytes`` bytes."""
+
+    @abstractmethod
+    def build_metadata(self, batch: AttentionBatch, device: Any) -> Any:
+        """What ``write_kv`` and ``forward`` need of a step; called once a step and group, for its first layer."""
+
+    @abstractmethod
+    def write_kv(self, key: Tensor, value: Tensor, cache: Any, metadata: Any) -> None:
+        """Stores [tokens, num_kv_heads, head_size] at the step's slots."""
+
+    @abstractmethod
+    def forward(self, query: Tensor, cache: Any, metadata: Any, sinks: Tensor | None = None) -> Tensor:
+        """[tokens, num_heads, head_size] -> the same shape.
+
+        Args:
+            sinks: [num_heads], where the spec has them.
+        """

@@ -1,0 +1,336 @@
+"""Steps, workers, executors, communicators and scheduling policies.
+
+A ``StepPlan`` is a difference to what the worker already holds. Up to ``depth`` plans may be in flight; the token that a
+request samples in one step is a placeholder in the next, which the worker fills by itself.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from kernelet.contracts.cache import CacheConfigPlan, FullAttentionSpec, SlidingWindowSpec
+from kernelet.contracts.offer import Offer, Settings
+from kernelet.contracts.sampling import SamplerParams, TokenLogprobs
+
+if TYPE_CHECKING:
+    from kernelet.config import EngineConfig
+    from kernelet.contracts.platform import PlatformChoice
+    from kernelet.contracts.plugins import PluginView
+
+# --- one step ------------------------------------------------------------------------------------
+
+
+class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that the worker does not hold: new, or resumed after preemption.
+
+    Attributes:
+        token_ids: Prompt, then the tokens generated before a preemption.
+        num_prompt_tokens: How many of them are the prompt.
+        num_computed_tokens: How many are in the cache already (prefix hit).
+        block_ids: Block ids of each cache group, including those for this step.
+        epoch: Rises with each preemption; results of an old epoch are dropped.
+        adapter_slot: 0 for none.
+    """
+
+    request_id: str
+    token_ids: list[int]
+    num_prompt_tokens: int
+    num_computed_tokens: int
+    block_ids: tuple[list[int], ...]
+    params: SamplerParams
+    epoch: int = 0
+    adapter_slot: int = 0
+
+
+class ScheduledRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What one request computes in this step.
+
+    Attributes:
+        num_tokens: Tokens to compute, from ``num_computed_tokens`` on.
+        num_computed_tokens: Tokens computed before this step.
+        new_block_ids: Block ids appended to each group's list (empty for a request of ``StepPlan.new``).
+        sample: Whether its last token's logits are sampled (False inside a prompt).
+        drafts: Draft tokens to verify; part of ``num_tokens``.
+        epoch: As in ``NewRequest``.
+    """
+
+    request_id: str
+    num_tokens: int
+    num_computed_tokens: int
+    new_block_ids: tuple[list[int], ...] = ()
+    sample: bool = True
+    drafts: tuple[int, ...] = ()
+    epoch: int = 0
+
+
+class BlockCopy(msgspec.Struct, frozen=True):
+    """Copies a block inside a group before the step computes."""
+
+    group: int
+    source: int
+    destination: int
+
+
+class StepPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """One step. It may be empty (it then only releases requests or moves blocks).
+
+    Attributes:
+        step: Number of the step, rising by one.
+        new: Requests that the worker must take up; each is in ``scheduled`` too.
+        scheduled: What is computed, in the order of the batch.
+        finished: Requests that the worker forgets.
+        preempted: Requests that the worker forgets and that will come back in ``new``.
+        copies: Blocks to copy first.
+        extensions: Bytes for plugins, by plugin name.
+    """
+
+    step: int
+    new: tuple[NewRequest, ...] = ()
+    scheduled: tuple[ScheduledRequest, ...] = ()
+    finished: tuple[str, ...] = ()
+    preempted: tuple[str, ...] = ()
+    copies: tuple[BlockCopy, ...] = ()
+    extensions: dict[str, bytes] = {}
+
+
+class SamplePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """Second half of a step: what sampling needs that was made while the forward pass ran.
+
+    Attributes:
+        step: Number of the step.
+        mask_rows: int32 bit rows [ceil(vocab / 32)] as bytes, by request id; a set bit allows the token.
+    """
+
+    step: int
+    mask_rows: dict[str, bytes] = {}
+
+
+class SampledRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Result of one scheduled request.
+
+    Attributes:
+        token_ids: Tokens sampled; empty inside a prompt.
+        logprobs: One entry a sampled token, where asked for.
+        prompt_logprobs: Entries of the prompt positions computed in this step (position p + 1 given p), where asked for.
+        error: Why the request failed; it ends with this error.
+        epoch: Copied from the plan.
+    """
+
+    request_id: str
+    token_ids: list[int]
+    epoch: int = 0
+    logprobs: list[TokenLogprobs] | None = None
+    prompt_logprobs: list[TokenLogprobs] | None = None
+    error: str | None = None
+
+
+class StepResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What came out of a step: requests from rank 0, extensions of every rank by plugin name."""
+
+    step: int
+    requests: tuple[SampledRequest, ...] = ()
+    extensions: dict[str, list[bytes]] = {}
+
+
+# --- the plan of the engine ----------------------------------------------------------------------
+
+
+class LayerPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """How one layer is computed: ``choice`` is the offer, ``detail`` the scheme or spec, ``refused`` the others' reasons."""
+
+    name: str
+    role: str
+    choice: str
+    detail: str = ""
+    refused: dict[str, str] = {}
+
+
+class EnginePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """The plan: made by rank 0 once the model is known, confirmed by every rank; its digest is the engine's identity."""
+
+    architecture: str
+    row: str
+    dtype: str
+    platform: str
+    layers: tuple[LayerPlan, ...]
+    cache: CacheConfigPlan | None = None
+    max_model_len: int = 0
+    weight_bytes: int = 0
+
+
+# --- workers and executors -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerContext:
+    """What a worker is made from."""
+
+    config: EngineConfig
+    platform: PlatformChoice
+    plugins: PluginView
+    rank: int = 0
+    local_rank: int = 0
+    world_size: int = 1
+
+
+class Worker(ABC):
+    """One rank. Methods are called in the order in which they stand here."""
+
+    @abstractmethod
+    def __init__(self, context: WorkerContext) -> None: ...
+
+    @abstractmethod
+    def init_device(self) -> None:
+        """Takes the device and joins the other ranks."""
+
+    @abstractmethod
+    def load_model(self) -> None:
+        """Builds the model and loads its weights, with a progress bar."""
+
+    @abstractmethod
+    def get_kv_cache_spec(self) -> dict[str, FullAttentionSpec | SlidingWindowSpec]:
+        """What each layer keeps, by layer name."""
+
+    @abstractmethod
+    def determine_available_memory(self) -> int:
+        """Bytes left for the cache once weights and the largest step's activations are counted."""
+
+    @abstractmethod
+    def initialize_from_config(self, cache: CacheConfigPlan) -> None:
+        """Allocates the cache."""
+
+    @abstractmethod
+    def compile_or_warm_up_model(self) -> None:
+        """Runs what must be compiled or captured before the first request."""
+
+    @abstractmethod
+    def get_plan(self) -> EnginePlan:
+        """How every layer is computed."""
+
+    @abstractmethod
+    def execute_model(self, plan: StepPlan) -> None:
+        """Starts a step; need not wait for it. A request that fails by itself is reported by ``sample``."""
+
+    @abstractmethod
+    def sample(self, plan: SamplePlan) -> StepResult:
+        """Finishes the oldest step in flight, which must be ``plan.step``."""
+
+    def shutdown(self) -> None:
+        """Releases everything."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutorOffer(Offer):
+    """A way to launch workers. ``target`` is an ``Executor`` class."""
+
+
+class Executor(ABC):
+    """Launches workers and carries plans to them; owns the transport."""
+
+    @abstractmethod
+    def __init__(self, config: EngineConfig, platform: PlatformChoice, plugins: PluginView) -> None: ...
+
+    @abstractmethod
+    def start(self) -> EnginePlan:
+        """Launches workers, loads the model, sizes and allocates the cache, warms up. The plan is equal on all ranks.
+
+        Raises:
+            InsufficientMemoryError: with the largest context that fits.
+        """
+
+    @abstractmethod
+    def execute_model(self, plan: StepPlan) -> None:
+        """Sends a step to every rank; does not block."""
+
+    @abstractmethod
+    def sample(self, plan: SamplePlan) -> StepResult:
+        """Waits for the oldest step in flight."""
+
+    @abstractmethod
+    def check_health(self) -> None:
+        """Raises EngineDeadError if a worker is gone."""
+
+    @abstractmethod
+    def shutdown(self) -> None:
+        """Stops the workers. May be called twice."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommunicatorOffer(Offer):
+    """Collectives between ranks. ``target`` is a ``Communicator`` class."""
+
+
+class Communicator(ABC):
+    """Collectives over one group of ranks; tensors in, tensors out; every rank calls with equal shapes."""
+
+    @abstractmethod
+    def __init__(self, settings: Settings, rank: int, world_size: int, address: str) -> None: ...
+
+    @abstractmethod
+    def all_reduce(self, tensor: Any) -> Any:
+        """Sum over ranks, in rank order."""
+
+    @abstractmethod
+    def all_gather(self, tensor: Any, axis: int = -1) -> Any:
+        """Concatenation over ranks along an axis."""
+
+    @abstractmethod
+    def reduce_scatter(self, tensor: Any, axis: int = -1) -> Any:
+        """This rank's slice of the sum."""
+
+    @abstractmethod
+    def broadcast(self, tensor: Any, source: int = 0) -> Any:
+        """The source rank's tensor."""
+
+    @abstractmethod
+    def send(self, tensor: Any, destination: int) -> None:
+        """Sends to one rank."""
+
+    @abstractmethod
+    def recv(self, tensor: Any, source: int) -> Any:
+        """Receives into ``tensor``."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Leaves the group."""
+
+
+# --- scheduling policies -------------------------------------------------------------------------
+
+
+class Orderable(Protocol):
+    """What a policy may look at in a request."""
+
+    @property
+    def request_id(self) -> str: ...
+    @property
+    def priority(self) -> int: ...
+    @property
+    def arrival_time(self) -> float: ...
+    @property
+    def arrival_index(self) -> int: ...
+    @property
+    def num_tokens(self) -> int: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchedulerOffer(Offer):
+    """An ordering of requests. ``target`` is a ``SchedulingPolicy`` class."""
+
+
+class SchedulingPolicy(ABC):
+    """Orders requests. The smallest key is scheduled first; the largest key is preempted first."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    @abstractmethod
+    def key(self, request: Orderable) -> Sequence[float]:
+        """Sort key; must not change while the request lives."""
+
+

@@ -1,0 +1,126 @@
+"""Ops and weight kernels: where a platform's code meets a model and a quantization format.
+
+``WeightScheme`` is the narrow waist: a format says how a weight is stored, a kernel says which schemes it computes with.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import msgspec
+
+from kernelet.contracts.offer import Offer, Settings
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Role = Literal["linear", "grouped_linear", "embedding"]
+"""What a weight is used for: ``x @ w.T``; the same with a weight an expert; a table of rows (and the output head)."""
+
+
+class ScaleLevel(msgspec.Struct, frozen=True):
+    """One level of scales over a weight [out, in].
+
+    Attributes:
+        dtype: Dtype of the scales.
+        block: Elements a scale covers as (out, in); 0 means the whole axis.
+    """
+
+    dtype: str
+    block: tuple[int, int]
+
+
+class WeightScheme(msgspec.Struct, frozen=True, kw_only=True):
+    """How a weight [out, in] is stored.
+
+    Attributes:
+        element: Open id of the element type: ``"dense"`` (the layer's own dtype), ``"int8"``, ``"int4"``, ``"e4m3fn"``, ...
+        scales: Levels of scales, finest first.
+        zero_point: None, ``"int"`` or ``"float"``.
+        permuted: The input axis is permuted; canonical tensor ``"permutation"`` int32 [in].
+        activation: None, ``"static"`` or ``"dynamic"`` quantization of the input, with ``activation_element``.
+        activation_element: Element type of quantized inputs.
+        codebook: Size of the codebook, 0 for none.
+        opaque: Id of a byte format that only the quantization plugin's reference dequantizer understands.
+    """
+
+    element: str = "dense"
+    scales: tuple[ScaleLevel, ...] = ()
+    zero_point: str | None = None
+    permuted: bool = False
+    activation: str | None = None
+    activation_element: str | None = None
+    codebook: int = 0
+    opaque: str = ""
+
+
+DENSE = WeightScheme()
+"""An unquantized weight; its canonical tensors are ``{"weight": [out, in]}``."""
+
+
+class Support(NamedTuple):
+    """Whether something can be done, and why not."""
+
+    ok: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpOffer(Offer):
+    """An implementation of an op. ``target`` is a callable with the op's signature, see ``kernelet.layers.ops``.
+
+    Attributes:
+        op: Name of the op, e.g. ``"rms_norm"``.
+        dtypes: Dtypes it takes; empty means all.
+        required_features: Features that the platform must have.
+    """
+
+    op: str
+    dtypes: tuple[str, ...] = ()
+    required_features: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightKernelOffer(Offer):
+    """Kernels for weights of some schemes. ``target`` is a ``WeightKernel`` class.
+
+    Attributes:
+        roles: What it serves.
+        required_features: Features that the platform must have.
+    """
+
+    roles: tuple[Role, ...] = ("linear",)
+    required_features: frozenset[str] = frozenset()
+
+
+class WeightKernel(ABC):
+    """Computes with weights of one or more schemes. One instance a layer."""
+
+    def __init__(self, settings: Settings, role: Role, scheme: WeightScheme) -> None:
+        self.settings = settings
+        self.role = role
+        self.scheme = scheme
+
+    @classmethod
+    @abstractmethod
+    def supports(cls, role: Role, scheme: WeightScheme, dtype: str, shape: tuple[int, ...]) -> Support:
+        """Whether a weight [out, in] (grouped: [experts, out, in]) can be served with inputs of ``dtype``."""
+
+    @abstractmethod
+    def prepare(self, weights: Mapping[str, Tensor]) -> Any:
+        """Turns canonical tensors into what ``apply`` wants. May run again when weights change.
+
+        Args:
+            weights: ``"weight"`` and, by scheme, ``"scales"``, ``"zero_points"``, ``"permutation"``.
+        """
+
+    @abstractmethod
+    def apply(self, x: Tensor, prepared: Any, bias: Tensor | None) -> Tensor:
+        """linear: [tokens, in] -> [tokens, out]. embedding: int64 ids [tokens] -> rows [tokens, in]."""
+
+    def apply_grouped(self, x: Tensor, prepared: Any, expert: int) -> Tensor:
+        """grouped_linear: [tokens, in] -> [tokens, out] with the weight of one expert."""
+        raise NotImplementedError(f"{type(self).__name__} does not serve the role grouped_linear")

@@ -1,0 +1,76 @@
+"""What users get back; shaped as in vLLM so that scripts carry over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from kernelet.contracts.sampling import TokenLogprobs
+
+
+class EngineOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """What the engine tells the frontend of one choice after a step.
+
+    Attributes:
+        token_ids: New tokens.
+        finish_reason: A ``FinishReason`` value once it ended.
+        stop_token_id: The token that ended it, where one did.
+        error: Message where it failed.
+    """
+
+    request_id: str
+    token_ids: list[int]
+    logprobs: list[TokenLogprobs] | None = None
+    prompt_logprobs: list[TokenLogprobs] | None = None
+    finish_reason: str | None = None
+    stop_token_id: int | None = None
+    error: str | None = None
+    num_cached_tokens: int = 0
+
+
+@dataclass(kw_only=True)
+class Logprob:
+    """One token's log-probability; ``rank`` is 1-based; ``bytes`` are the token's real bytes."""
+
+    logprob: float
+    rank: int
+    decoded_token: str
+    bytes: bytes
+
+
+@dataclass(kw_only=True)
+class CompletionOutput:
+    """One choice.
+
+    Attributes:
+        logprobs: One dictionary a token: token id to ``Logprob``.
+        finish_reason: None while it runs.
+        stop_reason: The stop string or token id that ended it.
+    """
+
+    index: int
+    text: str
+    token_ids: list[int]
+    logprobs: list[dict[int, Logprob]] | None = None
+    cumulative_logprob: float | None = None
+    finish_reason: str | None = None
+    stop_reason: str | int | None = None
+
+
+@dataclass(kw_only=True)
+class RequestOutput:
+    """A request with all its choices.
+
+    Attributes:
+        prompt_logprobs: One entry a prompt token; the first is None.
+        num_cached_tokens: Prompt tokens taken from the prefix cache.
+    """
+
+    request_id: str
+    prompt: str | None
+    prompt_token_ids: list[int]
+    outputs: list[CompletionOutput] = field(default_factory=list)
+    prompt_logprobs: list[dict[int, Logprob] | None] | None = None
+    finished: bool = False
+    num_cached_tokens: int = 0

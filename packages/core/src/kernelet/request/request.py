@@ -1,0 +1,109 @@
+"""What the frontend hands to the engine, and the engine's own record of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from kernelet.contracts.sampling import SamplerParams
+from kernelet.request.status import FinishReason, RequestStatus
+
+
+class Segment(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a prompt that is not plain text: the place where media comes in."""
+
+    offset: int
+    length: int
+    kind: str
+    content_hash: bytes
+    payload: bytes = b""
+
+
+class EngineRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One choice of one request, validated; what goes to the engine.
+
+    Attributes:
+        request_id: Unique; choice i of a request with n > 1 is ``"<id>/<i>"``.
+        prompt_token_ids: Never empty.
+        params: For the worker.
+        max_tokens: Resolved: at least 0, fits the context together with the prompt.
+        stop_token_ids: All ids that end the text (EOS included unless ignored).
+        priority: Smaller is served first (policy "priority").
+        arrival_time: Seconds, ``time.monotonic`` of the frontend.
+        cache_salt: Requests with different salts never share blocks.
+        segments: Parts that are not text.
+    """
+
+    request_id: str
+    prompt_token_ids: list[int]
+    params: SamplerParams
+    max_tokens: int
+    stop_token_ids: tuple[int, ...] = ()
+    priority: int = 0
+    arrival_time: float = 0.0
+    cache_salt: str = ""
+    segments: tuple[Segment, ...] = ()
+
+
+@dataclass(eq=False)
+class Request:
+    """The engine's record of a running choice; only the scheduler and the cache manager change it.
+
+    Attributes:
+        data: What came in.
+        arrival_index: Rising number, breaks ties.
+        status: Where it stands.
+        token_ids: Prompt and output so far.
+        num_computed_tokens: Tokens whose keys and values are in the cache (steps in flight included).
+        num_cached_tokens: Prompt tokens taken from the prefix index when it was first scheduled.
+        epoch: Number of preemptions.
+        finish_reason: Set when it ended.
+        error: Message when it ended with an error.
+        first_scheduled_time: Seconds; None: not yet.
+        first_token_time: Seconds; None: not yet.
+    """
+
+    data: EngineRequest
+    arrival_index: int
+    status: RequestStatus = RequestStatus.WAITING
+    token_ids: list[int] = field(default_factory=list)
+    num_computed_tokens: int = 0
+    num_cached_tokens: int = 0
+    epoch: int = 0
+    finish_reason: FinishReason | None = None
+    error: str | None = None
+    first_scheduled_time: float | None = None
+    first_token_time: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.token_ids:
+            self.token_ids = list(self.data.prompt_token_ids)
+
+    @property
+    def request_id(self) -> str:
+        return self.data.request_id
+
+    @property
+    def priority(self) -> int:
+        return self.data.priority
+
+    @property
+    def arrival_time(self) -> float:
+        return self.data.arrival_time
+
+    @property
+    def num_prompt_tokens(self) -> int:
+        return len(self.data.prompt_token_ids)
+
+    @property
+    def num_tokens(self) -> int:
+        return len(self.token_ids)
+
+    @property
+    def num_output_tokens(self) -> int:
+        return len(self.token_ids) - len(self.data.prompt_token_ids)
+
+    @property
+    def output_token_ids(self) -> list[int]:
+        return self.token_ids[len(self.data.prompt_token_ids) :]

@@ -1,0 +1,23 @@
+"""Where a request stands and why it ended."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class RequestStatus(StrEnum):
+    """Life of a request in the engine."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    PREEMPTED = "preempted"
+    FINISHED = "finished"
+
+
+class FinishReason(StrEnum):
+    """Why a request ended, in OpenAI's words; ``abort`` and ``error`` are ours."""
+
+    STOP = "stop"
+    LENGTH = "length"
+    ABORT = "abort"
+    ERROR = "error"
