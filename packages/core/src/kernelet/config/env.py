@@ -27,3 +27,12 @@ def cache_dir() -> Path:
         return Path(own).expanduser()
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "kernelet"
+
+
+DEFAULT_INDEX = "https://pypi.org/simple"
+
+
+def package_index() -> str:
+    """Base address of the configured Python package index (simple API), without a slash at its end."""
+    address = os.environ.get("PIP_INDEX_URL") or os.environ.get("UV_DEFAULT_INDEX") or DEFAULT_INDEX
+    return address.rstrip("/")
