@@ -1,0 +1,101 @@
+"""The ladder of ops: names, signatures, and which implementation of each an engine runs.
+
+An op is a callable. Composite ones decompose into those below, elementary ones into plain torch; a platform overrides at
+the level it wants (``kernelet_ops``), and an override of a composite op replaces all that it decomposes into. Rules for
+every implementation: the arithmetic of a row depends on no other row, nothing is computed below the input's dtype, and
+norms of 16-bit inputs are computed in float32.
+
+=================  =============================================================================================
+elementary         signature
+=================  =============================================================================================
+``rms_norm``       ``(x [rows, n], weight [n], eps) -> [rows, n]``; any offset is already part of the weight
+``layer_norm``     ``(x [rows, n], weight [n], bias [n] or None, eps) -> [rows, n]``
+``rotary``         ``(x [tokens, heads, head_size], rope) -> the same``; may work in place
+``activation``     ``(x, name) -> the same shape``; names: see ``kernelet.layers.activation``
+``act_and_mul``    ``(x [rows, 2 n], name) -> [rows, n]``: activation of the first half times the second
+``add``            ``(x, y, scale) -> x + scale * y``
+=================  =============================================================================================
+
+==================  ============================================================================================
+composite           signature
+==================  ============================================================================================
+``add_norm``        ``(residual, x, scale, norm) -> (norm(s), s)`` with ``s = residual + scale * x``
+``mlp``             ``(x, up, down, name) -> [rows, hidden]``: ``down(activation(up(x)))``
+``gated_mlp``       ``(x, gate_up, down, name) -> [rows, hidden]``: ``down(act_and_mul(gate_up(x)))``
+``qkv_rope_write``  ``(qkv [tokens, (heads + 2 kv) size], heads, rope, attention, cache, metadata) -> query [tokens, heads,
+                    size]``: norms of query and key, rotation, then keys and values are written to the cache
+``attention``       ``(query, attention, cache, metadata, sinks) -> [tokens, heads, size]``, reading the cache only
+``moe``             ``(x, logits [rows, experts], experts, routing) -> [rows, hidden]``
+``decoder_layer``   ``(layer, residual, step) -> residual``; an override that does not serve this kind of layer
+                    returns ``layer.compose(residual, step)``, which is the decomposition
+==================  ============================================================================================
+
+``norm`` is a ``kernelet.layers.norm.Norm``, ``up``, ``down`` and ``gate_up`` are linear layers, ``heads`` is a
+``QKVHeads``, ``rope`` a ``RopeRows`` or None, ``experts`` and ``routing`` come from ``kernelet.layers.moe``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
+
+from torch import Tensor
+
+from kernelet.contracts.executor import LayerPlan
+from kernelet.contracts.plugins import PluginView
+from kernelet.layers import composite, elementary
+
+ELEMENTARY = ("rms_norm", "layer_norm", "rotary", "activation", "act_and_mul", "add")
+COMPOSITE = ("add_norm", "mlp", "gated_mlp", "qkv_rope_write", "attention", "moe", "decoder_layer")
+OP_NAMES = ELEMENTARY + COMPOSITE
+"""All ops, in the order of the ladder."""
+
+DECOMPOSITION = "decomposition"
+"""What the plan says of an op that nobody overrides."""
+
+
+class OpTable:
+    """The selected implementation of each op, as plain attributes.
+
+    Attributes:
+        plans: One entry an op: what was selected, and why the others were refused.
+    """
+
+    rms_norm: Callable[[Tensor, Tensor, float], Tensor]
+    layer_norm: Callable[[Tensor, Tensor, Tensor | None, float], Tensor]
+    rotary: Callable[[Tensor, Any], Tensor]
+    activation: Callable[[Tensor, str], Tensor]
+    act_and_mul: Callable[[Tensor, str], Tensor]
+    add: Callable[[Tensor, Tensor, float], Tensor]
+    add_norm: Callable[[Tensor, Tensor, float, Any], tuple[Tensor, Tensor]]
+    mlp: Callable[[Tensor, Any, Any, str], Tensor]
+    gated_mlp: Callable[[Tensor, Any, Any, str], Tensor]
+    qkv_rope_write: Callable[[Tensor, Any, Any, Any, Any, Any], Tensor]
+    attention: Callable[[Tensor, Any, Any, Any, Tensor | None], Tensor]
+    moe: Callable[[Tensor, Tensor, Any, Any], Tensor]
+    decoder_layer: Callable[[Any, Tensor, Any], Tensor]
+
+    def __init__(self, plugins: PluginView, dtype: str) -> None:
+        """Selects each op once.
+
+        Args:
+            plugins: Where overrides come from.
+            dtype: Name of the compute dtype.
+        """
+        self.plans: list[LayerPlan] = []
+        for name in OP_NAMES:
+            choice = plugins.select_op(name, dtype)
+            if choice is None:
+                setattr(self, name, self._decomposition(name))
+                self.plans.append(LayerPlan(name=name, role="op", choice=DECOMPOSITION))
+            else:
+                setattr(self, name, plugins.load(choice.chosen))
+                self.plans.append(
+                    LayerPlan(name=name, role="op", choice=choice.chosen.offer.name, refused=dict(choice.refused))
+                )
+
+    def _decomposition(self, name: str) -> Callable[..., Any]:
+        if name in ELEMENTARY:
+            return cast("Callable[..., Any]", getattr(elementary, name))
+        return partial(getattr(composite, name), self)
