@@ -45,12 +45,16 @@ def over_budget(seconds: dict[str, float], budget: dict[str, float], total: floa
     """The complaints: a distribution over its seconds, or without any; a budget that adds up to more than the total."""
     complaints = []
     if sum(budget.values()) > total:
-        complaints.append(f"tests/budget.toml gives out {sum(budget.values()):.0f} s, more than its total of {total:.0f} s")
+        complaints.append(
+            f"tests/budget.toml gives out {sum(budget.values()):.0f} s, more than its total of {total:.0f} s"
+        )
     for name, used in sorted(seconds.items()):
         if name not in budget:
             complaints.append(f"{name} has no seconds in tests/budget.toml: give it some")
         elif used > budget[name]:
-            complaints.append(f"{name} used {used:.1f} s of {budget[name]:.0f} s: make its tests faster or mark them `long`")
+            complaints.append(
+                f"{name} used {used:.1f} s of {budget[name]:.0f} s: make its tests faster or mark them `long`"
+            )
     return complaints
 
 
@@ -64,7 +68,9 @@ def table(seconds: dict[str, float], budget: dict[str, float]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Run what CI runs.")
-    parser.add_argument("--only", choices=[*checks(), "tests"], help="run one part; the budget is held only in a full run")
+    parser.add_argument(
+        "--only", choices=[*checks(), "tests"], help="run one part; the budget is held only in a full run"
+    )
     options, rest = parser.parse_known_args()
     failed: list[str] = []
     started = time.perf_counter()

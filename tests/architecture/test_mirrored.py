@@ -1,0 +1,14 @@
+"""Every module has its own test: src/<package>/a/b.py is tested by tests/unit/a/test_b.py."""
+
+from __future__ import annotations
+
+import pytest
+from workspace import modules
+
+
+@pytest.mark.parametrize("module", [m for m in modules() if not m.is_package], ids=str)
+def test_module_has_a_test(module):
+    inside = module.path.relative_to(module.path.parts[0])
+    test = module.distribution.folder / "tests/unit" / inside.with_name(f"test_{inside.stem.lstrip('_')}.py")
+    assert test.is_file(), f"{module} has no {test}"
+    assert "def test_" in test.read_text(encoding="utf-8"), f"{test} has no test"
