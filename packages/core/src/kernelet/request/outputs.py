@@ -36,7 +36,7 @@ class Logprob:
     logprob: float
     rank: int
     decoded_token: str
-    bytes: bytes
+    bytes: bytes  # noqa: A003  the name that OpenAI's API uses
 
 
 @dataclass(kw_only=True)

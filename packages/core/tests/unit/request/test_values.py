@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from kernelet.errors import ParameterError
+from kernelet.request import values
+
+
+@pytest.mark.parametrize("value", [3, np.int64(3), np.uint8(3)])
+def test_integer_takes_python_and_numpy_integers(value):
+    found = values.integer("n", value, 0, 5)
+    assert found == 3
+    assert type(found) is int
+
+
+@pytest.mark.parametrize("value", [True, np.bool_(True), 3.0, "3", None, [3], -1, 6, np.float32(3), 10**400])
+def test_integer_refuses_other_types_and_values_out_of_range(value):
+    with pytest.raises(ParameterError, match="expected an integer from 0 to 5") as caught:
+        values.integer("n", value, 0, 5)
+    assert caught.value.parameter == "n"
+
+
+@pytest.mark.parametrize("value", [1, 0.5, np.float32(0.5), np.int32(1)])
+def test_real_takes_any_number(value):
+    found = values.real("p", value, 0.0, 1.0)
+    assert found == float(value)
+    assert type(found) is float
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, True, "0.5", None, -0.1, 1.1, 10**400, 1j])
+def test_real_refuses_what_is_no_finite_number_in_range(value):
+    with pytest.raises(ParameterError, match=r"p: got .*, expected a number in \[0, 1\]"):
+        values.real("p", value, 0.0, 1.0)
+
+
+def test_real_with_an_open_end():
+    with pytest.raises(ParameterError, match=r"in \(0, 1\]"):
+        values.real("p", 0.0, 0.0, 1.0, low_excluded=True)
+    assert values.real("p", 1e-9, 0.0, 1.0, low_excluded=True) == 1e-9
+
+
+@pytest.mark.parametrize("value", [1, 0, "true", None, np.int8(1)])
+def test_boolean_refuses_what_is_merely_trueish(value):
+    with pytest.raises(ParameterError, match="expected true or false"):
+        values.boolean("flag", value)
+
+
+def test_boolean_takes_numpys():
+    assert values.boolean("flag", np.bool_(True)) is True
+
+
+@pytest.mark.parametrize("value", ["ab", b"ab", {"a": 1}, 5, np.zeros((2, 2)), iter([1])])
+def test_items_refuses_what_is_no_list(value):
+    with pytest.raises(ParameterError, match="expected a list of things"):
+        values.items("f", value, 10, "things")
+
+
+def test_items_counts():
+    assert values.items("f", (1, 2), 2, "things") == [1, 2]
+    assert values.items("f", {2, 1}, 2, "things") == [1, 2]
+    with pytest.raises(ParameterError, match="got 3 things, at most 2 are allowed"):
+        values.items("f", [1, 2, 3], 2, "things")
+
+
+def test_texts_counts_bytes_not_characters():
+    assert values.texts("stop", ["ä", "b"], 2, 3) == ("ä", "b")
+    with pytest.raises(ParameterError, match="got 4 bytes of text in all, at most 3"):
+        values.texts("stop", ["ä", "ö"], 2, 3)
+
+
+@pytest.mark.parametrize("member", ["", 5, None, b"x", "\ud800"])
+def test_texts_names_the_bad_member(member):
+    with pytest.raises(ParameterError, match="at index 1"):
+        values.texts("stop", ["fine", member], 5, 100)
+
+
+def test_token_ids_are_checked_and_kept_once():
+    assert values.token_ids("ids", [3, 1, 3, np.int64(1)], 4, 10) == (3, 1)
+    with pytest.raises(ParameterError, match=r"got token id 4 \(int\), expected an integer from 0 to 3"):
+        values.token_ids("ids", [3, 4], 4, 10)
+
+
+def test_a_huge_or_broken_value_is_shown_shortly():
+    class Broken:
+        def __repr__(self):
+            raise RuntimeError
+
+    assert len(values.shown("x" * 10_000)) < 100
+    assert values.shown(Broken()) == "... (Broken)"
