@@ -22,7 +22,7 @@ class ProcessRole(StrEnum):
 class PluginOptions:
     """A plugin's configuration namespace (named like the plugin) and its schema."""
 
-    schema: Schema = NO_OPTIONS
+    schema: Schema = field(default_factory=lambda: NO_OPTIONS)  # a mappingproxy has no hash before 3.12
 
 
 @dataclass(frozen=True, kw_only=True)
