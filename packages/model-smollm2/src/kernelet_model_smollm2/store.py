@@ -7,9 +7,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from filelock import FileLock
-
-from kernelet_model_smollm2.fetch import digest
+from kernelet_model_smollm2.digest import digest
 
 SEAL = "kernelet.json"
 """Names every file of the folder with its size, modification time and SHA-256; written last."""
@@ -59,6 +57,9 @@ class Store:
         """
         if self.problem() is None:
             return self.folder
+        # imported here: it costs more than finding a whole folder
+        from filelock import FileLock
+
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(self.folder.parent / f".{self.folder.name}.lock"):
             # another process may have made it while this one waited
