@@ -91,7 +91,7 @@ def test_what_is_imported_is_declared(distribution):
     extras = distribution.metadata.get("optional-dependencies", {}).values()
     stated = [*distribution.metadata["dependencies"], *(text for texts in extras for text in texts)]
     declared = {canonicalize_name(Requirement(text).name) for text in stated} | {f"kernelet-{distribution.name}"}
-    providers = packages_distributions()
+    providers = packages_distributions() | {d.package: [f"kernelet-{d.name}"] for d in distributions()}
     bad = []
     for module in distribution.modules:
         for item in module.imports:
