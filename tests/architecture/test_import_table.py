@@ -14,6 +14,7 @@ TABLE = {
     "config": {"errors"},
     "contracts": {"config", "errors"},
     "hookspecs": set(),
+    "builtin": {"hookspecs", "contracts"},
     "kernel": {"hookspecs"} | BASE,
     "request": BASE,
     "cache": {"request"} | BASE,
