@@ -79,6 +79,9 @@ class BlockCopy(msgspec.Struct, frozen=True):
 class StepPlan(msgspec.Struct, frozen=True, kw_only=True):
     """One step. It may be empty (it then only releases requests or moves blocks).
 
+    A worker handles ``finished`` and ``preempted`` first, then ``new``, then ``copies``, then computes ``scheduled``.
+    Steps take effect in order: a block that one step gives up may be written by another request in the next.
+
     Attributes:
         step: Number of the step, rising by one.
         new: Requests that the worker must take up; each is in ``scheduled`` too.

@@ -13,7 +13,9 @@ class EngineOutput(msgspec.Struct, frozen=True, kw_only=True):
     """What the engine tells the frontend of one choice after a step.
 
     Attributes:
-        token_ids: New tokens.
+        token_ids: New tokens, a stop token included.
+        logprobs: One entry a new token, where asked for.
+        prompt_logprobs: Entries of the prompt's positions 1, 2, ...: in pieces, in order, each once, as chunks are computed.
         finish_reason: A ``FinishReason`` value once it ended.
         stop_token_id: The token that ended it, where one did.
         error: Message where it failed.

@@ -57,6 +57,8 @@ class Request:
         token_ids: Prompt and output so far.
         num_computed_tokens: Tokens whose keys and values are in the cache (steps in flight included).
         num_cached_tokens: Prompt tokens taken from the prefix index when it was first scheduled.
+        num_placeholders: Tokens that steps in flight sample and that are not known yet.
+        num_prompt_logprobs: Prompt positions whose log-probabilities the frontend has (a recomputed prompt sends none twice).
         epoch: Number of preemptions.
         finish_reason: Set when it ended.
         error: Message when it ended with an error.
@@ -70,6 +72,8 @@ class Request:
     token_ids: list[int] = field(default_factory=list)
     num_computed_tokens: int = 0
     num_cached_tokens: int = 0
+    num_placeholders: int = 0
+    num_prompt_logprobs: int = 0
     epoch: int = 0
     finish_reason: FinishReason | None = None
     error: str | None = None

@@ -1,0 +1,1 @@
+"""The engine: from options to a running core, and its clients."""

@@ -1,0 +1,213 @@
+"""The engine's loop: schedule, execute, sample, update."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+from kernelet.cache.events import CacheEvent
+from kernelet.cache.eviction import LRUPolicy
+from kernelet.cache.groups import manager_kinds
+from kernelet.cache.manager import CacheManager
+from kernelet.contracts.cache import CacheConfigPlan, CachePolicyOffer, CacheSpecOffer, EvictionPolicy, GroupManager
+from kernelet.contracts.executor import Executor, SamplePlan, SchedulerOffer, SchedulingPolicy, StepPlan
+from kernelet.contracts.offer import Settings
+from kernelet.contracts.stats import FinishedRequest, StepStats
+from kernelet.errors import EngineDeadError
+from kernelet.request.outputs import EngineOutput
+from kernelet.request.request import EngineRequest
+from kernelet.request.status import FinishReason
+from kernelet.scheduler.policies import FCFSPolicy
+from kernelet.scheduler.scheduler import Scheduler
+
+if TYPE_CHECKING:
+    from kernelet.config import EngineConfig
+    from kernelet.contracts.plugins import PluginView
+
+T = TypeVar("T")
+
+RECORDS_KEPT = 100_000
+"""Records that nobody takes are forgotten beyond this number, oldest first."""
+
+
+class EngineCore:
+    """Drives one executor with up to ``config.scheduler.depth`` steps in flight. Used from one thread.
+
+    After each ``step`` its owner takes what it wants of ``take_finished``, ``take_step_stats``, ``take_cache_events``.
+    """
+
+    def __init__(
+        self,
+        config: EngineConfig,
+        executor: Executor,
+        cache_plan: CacheConfigPlan,
+        *,
+        policy: SchedulingPolicy | None = None,
+        eviction: Callable[[], EvictionPolicy] = LRUPolicy,
+        managers: Mapping[str, type[GroupManager]] | None = None,
+        record_cache_events: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Takes a started executor.
+
+        Args:
+            config: Context, step limits and cache options.
+            executor: Started; its owner shuts it down.
+            cache_plan: ``EnginePlan.cache`` of ``executor.start()``.
+            policy: Order of requests; None: first come, first served.
+            eviction: Makes the eviction policy of one block pool.
+            managers: ``GroupManager`` classes by tag of their ``CacheSpec``, beside those of core.
+            record_cache_events: Keep stored and removed blocks for ``take_cache_events``.
+            clock: The clock of ``EngineRequest.arrival_time``.
+        """
+        self._executor = executor
+        self._depth = config.scheduler.depth
+        self._clock = clock
+        self._in_flight: deque[tuple[StepPlan, float]] = deque()
+        self._failure: str | None = None
+        self._step_stats: deque[StepStats] = deque(maxlen=RECORDS_KEPT)
+        self._finished: deque[FinishedRequest] = deque(maxlen=RECORDS_KEPT)
+        self._last = StepStats(step=0, num_running=0, num_waiting=0)
+        self._cache = CacheManager(
+            cache_plan,
+            config.cache,
+            chunk=config.scheduler.max_num_batched_tokens,
+            eviction=eviction,
+            managers=managers,
+            record_events=record_cache_events,
+        )
+        self._scheduler = Scheduler(
+            config.scheduler,
+            self._cache,
+            max_model_len=config.model.max_model_len,
+            policy=policy or FCFSPolicy(Settings(plugin="core")),
+            clock=clock,
+        )
+
+    @classmethod
+    def from_plugins(
+        cls, config: EngineConfig, executor: Executor, cache_plan: CacheConfigPlan, plugins: PluginView
+    ) -> EngineCore:
+        """Takes the scheduling policy, the eviction policy and further group managers from the selected plugins.
+
+        Raises:
+            SelectionError: if a policy that the configuration names is not offered.
+        """
+        policy = plugins.select(SchedulerOffer, config.scheduler.policy).chosen
+        eviction = plugins.select(CachePolicyOffer, config.cache.eviction_policy).chosen
+        return cls(
+            config,
+            executor,
+            cache_plan,
+            policy=plugins.load(policy)(plugins.settings(policy.plugin)),
+            eviction=plugins.load(eviction),
+            managers=manager_kinds((owned.offer.kind, plugins.load(owned)) for owned in plugins.offers(CacheSpecOffer)),
+        )
+
+    def add_request(self, request: EngineRequest) -> None:
+        """Takes up one choice.
+
+        Raises:
+            RequestError: it cannot be served (empty, too long, its id is in use); nothing else is touched.
+            EngineDeadError: the engine has failed.
+        """
+        self._check_alive()
+        self._scheduler.add(request)
+
+    def abort(self, request_ids: Iterable[str], reason: FinishReason = FinishReason.ABORT) -> list[EngineOutput]:
+        """Ends choices now; ids that are unknown or have ended are skipped.
+
+        Args:
+            request_ids: Choices to end.
+            reason: ``STOP`` where the frontend found a stop string.
+
+        Returns:
+            The last output of each choice that was alive.
+        """
+        outputs = self._scheduler.abort(request_ids, reason)
+        self._finished.extend(self._scheduler.take_finished())
+        return outputs
+
+    def step(self) -> list[EngineOutput]:
+        """Fills the pipeline with steps, finishes the oldest, and returns what is new.
+
+        Raises:
+            EngineDeadError: the executor failed; every request has been failed and no further one is taken.
+        """
+        self._check_alive()
+        try:
+            outputs = self._advance()
+        except Exception as error:
+            self._fail(error)
+            raise EngineDeadError(self._failure) from error
+        finally:
+            self._finished.extend(self._scheduler.take_finished())
+        return outputs
+
+    def has_unfinished(self) -> bool:
+        """Whether ``step`` has work: requests, steps in flight, or ended requests that workers still hold."""
+        return self._failure is None and (bool(self._in_flight) or self._scheduler.has_work())
+
+    def stats(self) -> StepStats:
+        """The last finished step."""
+        return self._last
+
+    def take_step_stats(self) -> list[StepStats]:
+        """One record a finished step, since the last call."""
+        return _drain(self._step_stats)
+
+    def take_finished(self) -> list[FinishedRequest]:
+        """One record an ended choice, since the last call."""
+        return _drain(self._finished)
+
+    def take_cache_events(self) -> list[CacheEvent]:
+        """Blocks that entered or left the prefix index, since the last call."""
+        return self._cache.take_events()
+
+    def reset_prefix_cache(self) -> None:
+        """Forgets all cached prefixes; running requests keep their own blocks, which are not shared any more."""
+        self._cache.reset_prefix_cache()
+
+    @property
+    def cache(self) -> CacheManager:
+        """The cache, to look at."""
+        return self._cache
+
+    def _advance(self) -> list[EngineOutput]:
+        progress = False
+        while len(self._in_flight) < self._depth:
+            started = self._clock()
+            plan = self._scheduler.schedule()
+            if plan is None:
+                break
+            self._executor.execute_model(plan)
+            self._in_flight.append((plan, started))
+        outputs: list[EngineOutput] = []
+        if self._in_flight:
+            plan, started = self._in_flight.popleft()
+            result = self._executor.sample(SamplePlan(step=plan.step))
+            outputs, stats = self._scheduler.update(result, started)
+            self._last = stats
+            self._step_stats.append(stats)
+            progress = True
+        outputs = [*self._scheduler.take_failed(), *outputs]
+        if not progress and not outputs and self._scheduler.has_work():
+            raise RuntimeError("the scheduler has requests and schedules none of them; please report this")
+        return outputs
+
+    def _check_alive(self) -> None:
+        if self._failure is not None:
+            raise EngineDeadError(self._failure)
+
+    def _fail(self, error: Exception) -> None:
+        self._failure = f"the engine stopped: {type(error).__name__}: {error}; start a new one"
+        self._in_flight.clear()
+        self._scheduler.fail_all(self._failure)
+
+
+def _drain(records: deque[T]) -> list[T]:
+    taken = list(records)
+    records.clear()
+    return taken

@@ -1,0 +1,109 @@
+"""A step while it is put together, and what is remembered of it until its result comes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kernelet.contracts.executor import NewRequest, ScheduledRequest, StepPlan
+from kernelet.contracts.stats import StepStats
+from kernelet.request.request import Request
+from kernelet.scheduler.progress import decodes, samples, tokens_to_compute
+
+
+@dataclass
+class StepCounters:
+    """The counters of ``StepStats`` that are known when a step is scheduled."""
+
+    num_prefill_tokens: int = 0
+    num_prefill_requests: int = 0
+    num_decode_requests: int = 0
+    num_chunked: int = 0
+    num_preempted: int = 0
+    prefix_queries: int = 0
+    prefix_hits: int = 0
+
+
+@dataclass
+class StepDraft:
+    """Collects one step.
+
+    Attributes:
+        scheduled: Each request with what the plan says of it.
+    """
+
+    step: int
+    new: list[NewRequest] = field(default_factory=list)
+    scheduled: list[tuple[Request, ScheduledRequest]] = field(default_factory=list)
+    preempted: list[str] = field(default_factory=list)
+    counters: StepCounters = field(default_factory=StepCounters)
+
+    def schedule(self, request: Request, num_tokens: int, new_block_ids: tuple[list[int], ...] = ()) -> None:
+        """Adds a request and counts the tokens as computed, and its sample as a placeholder."""
+        sample = samples(request, num_tokens)
+        self._count(request, num_tokens)
+        entry = ScheduledRequest(
+            request_id=request.request_id,
+            num_tokens=num_tokens,
+            num_computed_tokens=request.num_computed_tokens,
+            new_block_ids=new_block_ids,
+            sample=sample,
+            epoch=request.epoch,
+        )
+        self.scheduled.append((request, entry))
+        request.num_computed_tokens += num_tokens
+        request.num_placeholders += sample
+
+    def introduce(self, request: Request, block_ids: tuple[list[int], ...]) -> None:
+        """Adds a request that the worker does not hold; ``schedule`` must follow."""
+        self.new.append(
+            NewRequest(
+                request_id=request.request_id,
+                token_ids=list(request.token_ids),
+                num_prompt_tokens=request.num_prompt_tokens,
+                num_computed_tokens=request.num_computed_tokens,
+                block_ids=block_ids,
+                params=request.data.params,
+                epoch=request.epoch,
+            )
+        )
+
+    def plan(self, finished: list[str]) -> StepPlan | None:
+        """The step; None: there is nothing to do or to tell."""
+        if not (self.scheduled or self.preempted or finished):
+            return None
+        return StepPlan(
+            step=self.step,
+            new=tuple(self.new),
+            scheduled=tuple(entry for _, entry in self.scheduled),
+            finished=tuple(finished),
+            preempted=tuple(self.preempted),
+        )
+
+    def _count(self, request: Request, num_tokens: int) -> None:
+        if decodes(request, num_tokens):
+            self.counters.num_decode_requests += 1
+            return
+        self.counters.num_prefill_requests += 1
+        self.counters.num_prefill_tokens += num_tokens
+        self.counters.num_chunked += num_tokens < tokens_to_compute(request)
+
+
+@dataclass(frozen=True)
+class StepInFlight:
+    """A step that was sent and whose result has not come."""
+
+    step: int
+    scheduled: list[tuple[Request, ScheduledRequest]]
+    counters: StepCounters
+
+    def stats(self, *, num_running: int, num_waiting: int, num_sampled: int, usage: float, seconds: float) -> StepStats:
+        """The record of the step, with what is known at its end."""
+        return StepStats(
+            step=self.step,
+            num_running=num_running,
+            num_waiting=num_waiting,
+            num_decode_tokens=num_sampled,
+            cache_usage=usage,
+            seconds=seconds,
+            **vars(self.counters),
+        )

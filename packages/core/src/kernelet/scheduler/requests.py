@@ -1,0 +1,74 @@
+"""All requests of an engine, and which of them run and wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kernelet.contracts.executor import SchedulingPolicy
+from kernelet.errors import RequestError
+from kernelet.request.request import EngineRequest, Request
+from kernelet.request.status import RequestStatus
+from kernelet.scheduler.queue import Rank, RankedRequests
+
+
+class RequestSet:
+    """Keeps each request in one of two orders, ``running`` and ``waiting``, as its status says.
+
+    A policy is asked once a request, when it comes in.
+    """
+
+    def __init__(self, policy: SchedulingPolicy) -> None:
+        self.running = RankedRequests()
+        self.waiting = RankedRequests()
+        self._policy = policy
+        self._all: dict[str, Request] = {}
+        self._ranks: dict[str, Rank] = {}
+        self._arrived = 0
+
+    def get(self, request_id: str) -> Request | None:
+        """A request that has not ended."""
+        return self._all.get(request_id)
+
+    def add(self, data: EngineRequest) -> Request:
+        """A request comes in and waits.
+
+        Raises:
+            RequestError: its id is in use.
+        """
+        if data.request_id in self._all:
+            raise RequestError(f"request id {data.request_id!r} is in use; every request needs its own")
+        request = Request(data=data, arrival_index=self._arrived)
+        rank = (*(float(part) for part in self._policy.key(request)), float(request.arrival_index))
+        self._arrived += 1
+        self._all[request.request_id] = request
+        self._ranks[request.request_id] = rank
+        self.waiting.add(rank, request)
+        return request
+
+    def start(self, request: Request) -> None:
+        """A waiting request runs."""
+        rank = self._ranks[request.request_id]
+        self.waiting.remove(rank, request)
+        self.running.add(rank, request)
+        request.status = RequestStatus.RUNNING
+
+    def preempt(self, request: Request) -> None:
+        """A running request waits again, in its old place."""
+        rank = self._ranks[request.request_id]
+        self.running.remove(rank, request)
+        self.waiting.add(rank, request)
+        request.status = RequestStatus.PREEMPTED
+
+    def end(self, request: Request) -> None:
+        """A request leaves."""
+        rank = self._ranks.pop(request.request_id)
+        del self._all[request.request_id]
+        (self.running if request.status is RequestStatus.RUNNING else self.waiting).remove(rank, request)
+        request.status = RequestStatus.FINISHED
+
+    def __iter__(self) -> Iterator[Request]:
+        """Over a copy, in order of arrival."""
+        return iter(list(self._all.values()))
+
+    def __len__(self) -> int:
+        return len(self._all)

@@ -1,0 +1,87 @@
+"""What the result of one request in one step changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kernelet.contracts.executor import SampledRequest, ScheduledRequest
+from kernelet.contracts.sampling import TokenLogprobs
+from kernelet.errors import RequestFailedError
+from kernelet.request.outputs import EngineOutput
+from kernelet.request.request import Request
+from kernelet.scheduler.finish import Ending, ending
+from kernelet.scheduler.progress import prompt_logprobs_missing
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a step brought.
+
+    Attributes:
+        output: For the frontend.
+        ending: Why the request ends now, if it does.
+        num_stored: Tokens that are known and computed, so that full blocks of them may be shared.
+    """
+
+    output: EngineOutput
+    ending: Ending | None
+    num_stored: int
+
+    @property
+    def worth_telling(self) -> bool:
+        """Whether the output says anything."""
+        return bool(self.output.token_ids or self.output.prompt_logprobs or self.output.finish_reason)
+
+
+def apply_result(
+    request: Request, entry: ScheduledRequest, result: SampledRequest | None, max_model_len: int
+) -> Progress:
+    """Appends what was sampled.
+
+    Args:
+        request: Running, in the epoch of ``entry``.
+        entry: What was scheduled.
+        result: What the worker returned for it.
+        max_model_len: Largest number of tokens of a request.
+
+    Raises:
+        RequestFailedError: the worker failed this request, or returned something else than was scheduled.
+    """
+    if result is None:
+        raise RequestFailedError("the worker returned no result for this request")
+    if result.error is not None:
+        raise RequestFailedError(result.error)
+    if result.epoch != entry.epoch or len(result.token_ids) != int(entry.sample):
+        raise RequestFailedError(
+            f"the worker returned {len(result.token_ids)} tokens of epoch {result.epoch}, "
+            f"not {int(entry.sample)} of epoch {entry.epoch}"
+        )
+    prompt_logprobs = _prompt_logprobs(request, entry, result)
+    num_done = entry.num_computed_tokens + entry.num_tokens
+    request.num_placeholders -= entry.sample
+    request.token_ids.extend(result.token_ids)
+    end = ending(request, num_done, max_model_len)
+    output = EngineOutput(
+        request_id=request.request_id,
+        token_ids=list(result.token_ids),
+        logprobs=result.logprobs if result.token_ids else None,
+        prompt_logprobs=prompt_logprobs,
+        finish_reason=None if end is None else end.reason.value,
+        stop_token_id=None if end is None else end.stop_token_id,
+        num_cached_tokens=request.num_cached_tokens,
+    )
+    return Progress(output, end, min(num_done, request.num_tokens))
+
+
+def _prompt_logprobs(request: Request, entry: ScheduledRequest, result: SampledRequest) -> list[TokenLogprobs] | None:
+    """The entries that the frontend does not have yet: after a preemption the first ones come a second time."""
+    start = entry.num_computed_tokens
+    expected = min(start + entry.num_tokens, request.num_prompt_tokens - 1) - start
+    if not prompt_logprobs_missing(request) or expected <= 0:
+        return None
+    got = result.prompt_logprobs or []
+    if len(got) != expected:
+        raise RequestFailedError(f"the worker returned {len(got)} prompt log-probabilities instead of {expected}")
+    fresh = got[request.num_prompt_logprobs - start :]
+    request.num_prompt_logprobs += len(fresh)
+    return fresh

@@ -1,0 +1,238 @@
+"""The scheduler: one token budget for prompts and decoding, running requests before waiting ones."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from kernelet.cache.manager import CacheManager
+from kernelet.config import SchedulerConfig
+from kernelet.contracts.executor import SchedulingPolicy, StepPlan, StepResult
+from kernelet.contracts.stats import FinishedRequest, StepStats
+from kernelet.errors import KerneletError
+from kernelet.request.outputs import EngineOutput
+from kernelet.request.request import EngineRequest, Request
+from kernelet.request.status import FinishReason, RequestStatus
+from kernelet.scheduler.admission import Admission
+from kernelet.scheduler.budget import TokenBudget
+from kernelet.scheduler.draft import StepDraft, StepInFlight
+from kernelet.scheduler.preemption import make_room, too_small
+from kernelet.scheduler.progress import hit_limit, tokens_to_compute
+from kernelet.scheduler.records import finished_record
+from kernelet.scheduler.requests import RequestSet
+from kernelet.scheduler.results import apply_result
+from kernelet.scheduler.validation import check_request
+
+
+class Scheduler:
+    """Turns requests into steps and results into outputs. Knows no device and no model.
+
+    ``num_computed_tokens`` of a request counts steps in flight. A preempted request gives up its blocks and, as far as
+    the prefix index has lost them, computes them again under the next epoch. What comes back of an old epoch, or of a
+    request that has ended, is dropped.
+    """
+
+    def __init__(
+        self,
+        config: SchedulerConfig,
+        cache: CacheManager,
+        *,
+        max_model_len: int,
+        policy: SchedulingPolicy,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Starts empty.
+
+        Args:
+            config: Limits of a step.
+            cache: The blocks; nobody else changes them.
+            max_model_len: Largest number of tokens of a request.
+            policy: Order of requests.
+            clock: The clock of ``EngineRequest.arrival_time``.
+        """
+        self._config = config
+        self._cache = cache
+        self._max_model_len = max_model_len
+        self._clock = clock
+        self._requests = RequestSet(policy)
+        self._in_flight: deque[StepInFlight] = deque()
+        self._released: list[str] = []
+        self._failed: list[EngineOutput] = []
+        self._finished: list[FinishedRequest] = []
+        self._next_step = 0
+
+    def add(self, data: EngineRequest) -> None:
+        """Queues a request.
+
+        Raises:
+            RequestError: it cannot be served, or its id is in use.
+        """
+        check_request(data, self._max_model_len)
+        self._requests.add(data)
+
+    def abort(self, request_ids: Iterable[str], reason: FinishReason) -> list[EngineOutput]:
+        """Ends requests; others are skipped. Returns their last outputs."""
+        found = [request for request_id in request_ids if (request := self._requests.get(request_id))]
+        return [self._end(request, reason) for request in dict.fromkeys(found)]
+
+    def fail_all(self, message: str) -> list[EngineOutput]:
+        """Ends every request with an error and forgets the steps in flight."""
+        self._in_flight.clear()
+        self._released.clear()
+        return [self._end(request, FinishReason.ERROR, message) for request in self._requests]
+
+    def has_work(self) -> bool:
+        """Whether there are requests, or ended ones of which the workers have not been told."""
+        return len(self._requests) > 0 or bool(self._released)
+
+    def take_failed(self) -> list[EngineOutput]:
+        """Outputs of requests that failed while they were scheduled, since the last call."""
+        failed, self._failed = self._failed, []
+        return failed
+
+    def take_finished(self) -> list[FinishedRequest]:
+        """Records of requests that ended, since the last call."""
+        finished, self._finished = self._finished, []
+        return finished
+
+    # --- a step ----------------------------------------------------------------------------------
+
+    def schedule(self) -> StepPlan | None:
+        """Puts the next step together; None: nothing can be done before a result comes."""
+        draft = StepDraft(self._next_step)
+        budget = TokenBudget(self._config.max_num_batched_tokens)
+        for request in self._requests.running:
+            # a request further up may have preempted this one
+            if budget.left and request.status is RequestStatus.RUNNING:
+                self._guard(request, partial(self._continue, request, budget, draft))
+        if not draft.preempted:
+            self._admit(budget, draft)
+        released, self._released = self._released, []
+        plan = draft.plan(released)
+        if plan is not None:
+            self._next_step += 1
+            self._in_flight.append(StepInFlight(plan.step, draft.scheduled, draft.counters))
+        return plan
+
+    def update(self, result: StepResult, started: float) -> tuple[list[EngineOutput], StepStats]:
+        """Takes the result of the oldest step in flight.
+
+        Args:
+            result: What the executor returned.
+            started: When the step was scheduled.
+
+        Raises:
+            RuntimeError: it is the result of another step.
+        """
+        step = self._in_flight.popleft()
+        if result.step != step.step:
+            raise RuntimeError(f"the executor returned step {result.step} instead of {step.step}")
+        outputs, num_sampled, now = [], 0, self._clock()
+        sampled = {entry.request_id: entry for entry in result.requests}
+        for request, entry in step.scheduled:
+            if request.status is not RequestStatus.RUNNING or request.epoch != entry.epoch:
+                continue
+            try:
+                progress = apply_result(request, entry, sampled.get(request.request_id), self._max_model_len)
+                self._cache.store(request, progress.num_stored)
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is this request's alone
+                outputs.append(self._end(request, FinishReason.ERROR, _describe(error)))
+                continue
+            num_sampled += len(progress.output.token_ids)
+            if request.first_token_time is None and progress.output.token_ids:
+                request.first_token_time = now
+            if progress.ending is not None:
+                self._end(request, progress.ending.reason)
+            if progress.worth_telling:
+                outputs.append(progress.output)
+        stats = step.stats(
+            num_running=len(self._requests.running),
+            num_waiting=len(self._requests.waiting),
+            num_sampled=num_sampled,
+            usage=self._cache.capacity.usage,
+            seconds=now - started,
+        )
+        return outputs, stats
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _continue(self, request: Request, budget: TokenBudget, draft: StepDraft) -> None:
+        """Schedules a running request, taking blocks from the worst ones if there are too few."""
+        count = budget.offer(tokens_to_compute(request))
+        if count <= 0:
+            return  # all that it may generate is in flight
+        added = make_room(request, request.num_computed_tokens + count, self._requests, self._cache, draft)
+        if added is None:
+            if request.status is RequestStatus.RUNNING:
+                self._fail_too_small(request)
+            return
+        budget.take(count)
+        draft.schedule(request, count, added)
+
+    def _admit(self, budget: TokenBudget, draft: StepDraft) -> None:
+        """Starts waiting requests in order until one does not fit."""
+        waiting, running = self._requests.waiting, self._requests.running
+        admission = Admission(self._cache.capacity, running)
+        while waiting and budget.left and len(running) < self._config.max_num_seqs:
+            request = waiting.first()
+            if self._guard(request, partial(self._start, request, admission, budget, draft)) is False:
+                return
+
+    def _start(self, request: Request, admission: Admission, budget: TokenBudget, draft: StepDraft) -> bool:
+        """Starts one waiting request; False: it has to wait on."""
+        hit = self._cache.lookup(request, hit_limit(request))
+        if not admission.allows(request, hit):
+            if len(self._requests.running):
+                return False
+            self._fail_too_small(request)
+            return True
+        self._cache.admit(request, hit)
+        request.num_computed_tokens = hit.num_tokens
+        count = budget.offer(tokens_to_compute(request))
+        if self._cache.allocate(request, hit.num_tokens + count) is None:
+            raise RuntimeError("a request was let in without room for it")
+        if request.first_scheduled_time is None:
+            request.first_scheduled_time = self._clock()
+            request.num_cached_tokens = hit.num_tokens
+        if self._cache.caching and hit_limit(request) is None:
+            draft.counters.prefix_queries += request.num_tokens
+            draft.counters.prefix_hits += hit.num_tokens
+        budget.take(count)
+        admission.reserve(request)
+        self._requests.start(request)
+        draft.introduce(request, self._cache.block_ids(request))
+        draft.schedule(request, count)
+        return True
+
+    def _fail_too_small(self, request: Request) -> None:
+        self._failed.append(self._end(request, FinishReason.ERROR, too_small(request, self._cache)))
+
+    def _guard(self, request: Request, action: Callable[[], bool | None]) -> bool | None:
+        """Runs what concerns one request; an exception ends that request alone."""
+        try:
+            return action()
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is this request's alone
+            self._failed.append(self._end(request, FinishReason.ERROR, _describe(error)))
+            return None
+
+    def _end(self, request: Request, reason: FinishReason, error: str | None = None) -> EngineOutput:
+        """Gives back all that a request holds."""
+        if request.status is RequestStatus.RUNNING:
+            self._released.append(request.request_id)
+        self._requests.end(request)
+        self._cache.forget(request)
+        request.finish_reason, request.error = reason, error
+        self._finished.append(finished_record(request, self._clock()))
+        return EngineOutput(
+            request_id=request.request_id,
+            token_ids=[],
+            finish_reason=reason.value,
+            error=error,
+            num_cached_tokens=request.num_cached_tokens,
+        )
+
+
+def _describe(error: Exception) -> str:
+    return str(error) if isinstance(error, KerneletError) else f"{type(error).__name__}: {error}"

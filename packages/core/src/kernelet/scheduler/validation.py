@@ -1,0 +1,28 @@
+"""The engine's own last look at a request; the frontend has checked all of its parameters before."""
+
+from __future__ import annotations
+
+from kernelet.errors import ParameterError, PromptError
+from kernelet.request.request import EngineRequest
+
+
+def check_request(request: EngineRequest, max_model_len: int) -> None:
+    """Raises what makes the request impossible to schedule.
+
+    Raises:
+        PromptError: the prompt is empty or does not fit the context.
+        ParameterError: ``max_tokens`` is negative, or too large for the context beside the prompt.
+    """
+    prompt = len(request.prompt_token_ids)
+    if prompt == 0:
+        raise PromptError("the prompt is empty; give at least one token")
+    if prompt > max_model_len:
+        raise PromptError(f"the prompt has {prompt} tokens, the context only {max_model_len}; shorten it")
+    if request.max_tokens < 0:
+        raise ParameterError("max_tokens", f"must be at least 0, not {request.max_tokens}")
+    if prompt + request.max_tokens > max_model_len:
+        raise ParameterError(
+            "max_tokens",
+            f"{request.max_tokens} tokens after a prompt of {prompt} exceed the context of {max_model_len}; "
+            f"ask for at most {max_model_len - prompt}",
+        )
