@@ -75,7 +75,6 @@ class ByteStream(TokenStream):
     def flush(self) -> str:
         self._prompt_tail = b""
         text = self._decoder.decode(b"", final=True)
-        self._decoder.reset()
         return self._finish(text)
 
     def _continue_prompt(self, piece: bytes) -> bytes:

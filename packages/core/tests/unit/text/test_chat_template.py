@@ -220,6 +220,13 @@ def test_errors(both, tmp_path, template, options, problem):
         ours.render([USER], **options)
 
 
+def test_a_last_message_that_the_template_shortens_cannot_be_continued():
+    ours = ChatTemplate({"default": "{{ messages[-1].content.split('</think>')[-1] }}"}, {})
+    chat = [{"role": "assistant", "content": "a</think>b"}]
+    with pytest.raises(ChatTemplateError, match="changes or drops the last message"):
+        ours.render(chat, add_generation_prompt=False, continue_final_message=True)
+
+
 def test_nothing_to_continue():
     ours = ChatTemplate({"default": TOOLS}, {})
     with pytest.raises(ChatTemplateError, match="has no text to continue"):

@@ -37,6 +37,7 @@ def test_alphabet_is_that_of_the_library():
         decoders.Sequence([decoders.Replace("▁", " "), decoders.Strip(" ", 1, 0), decoders.Fuse()]),
         decoders.Sequence([decoders.Replace("▁", " "), decoders.Fuse(), decoders.Strip(" ", 1, 1)]),
         decoders.Sequence([decoders.Fuse(), decoders.Replace("ab", "c")]),
+        decoders.Sequence([decoders.Fuse(), decoders.Strip(" ", 1, 0), decoders.Replace("▁", " ")]),
         decoders.Sequence([decoders.Fuse(), decoders.ByteFallback()]),
         decoders.Sequence([decoders.ByteLevel(), decoders.Replace("a", "b")]),
     ],

@@ -63,6 +63,12 @@ def test_a_character_begun_by_the_prompt_and_gone_on_with_but_unfinished(exact):
     assert not text.holds
 
 
+def test_flush_ends_the_character_the_prompt_began(exact):
+    text = stream(exact, byte_ids(exact, SPICY[:3]))
+    assert text.flush() == ""
+    assert text.feed(*byte_ids(exact, SPICY[3:])) == "\ufffd"
+
+
 def test_the_first_space_is_stripped_only_where_the_text_begins(sentencepiece):
     space, word = sentencepiece.token_to_id("▁▁"), sentencepiece.token_to_id("a")
     begins = stream(sentencepiece)
