@@ -113,8 +113,8 @@ class WeightReader(ABC):
         """
 
     @abstractmethod
-    def nbytes(self) -> int:
-        """Bytes of all tensors, for the progress bar and the memory estimate."""
+    def nbytes(self, name: str | None = None) -> int:
+        """Bytes of one tensor in its file, or of all, for the progress bar and the memory estimate."""
 
 
 @dataclass(kw_only=True)

@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
+from torch.nn import functional
 
 
 def _gelu_tanh(x: Tensor) -> Tensor:
-    return F.gelu(x, approximate="tanh")
+    return functional.gelu(x, approximate="tanh")
 
 
 def _relu2(x: Tensor) -> Tensor:
-    return F.relu(x).square()
+    return functional.relu(x).square()
 
 
 def _quick_gelu(x: Tensor) -> Tensor:
@@ -24,12 +24,12 @@ def _quick_gelu(x: Tensor) -> Tensor:
 
 ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = MappingProxyType(
     {
-        "silu": F.silu,
-        "gelu": F.gelu,
+        "silu": functional.silu,
+        "gelu": functional.gelu,
         "gelu_tanh": _gelu_tanh,
-        "relu": F.relu,
+        "relu": functional.relu,
         "relu2": _relu2,
         "quick_gelu": _quick_gelu,
     }
 )
-"""Elementwise functions: ``gelu`` is the exact one, ``gelu_tanh`` its usual approximation, ``relu2`` the square of ``relu``."""
+"""Elementwise functions: ``gelu`` is exact, ``gelu_tanh`` its usual approximation, ``relu2`` the square of ``relu``."""

@@ -10,12 +10,12 @@ from torch import Tensor
 if TYPE_CHECKING:
     from kernelet.contracts.attention import Attention
     from kernelet.layers.attention import QKVHeads
-    from kernelet.layers.decoder import DecoderLayer, Step
     from kernelet.layers.linear import Linear
     from kernelet.layers.moe import Experts, Routing
     from kernelet.layers.norm import Norm
     from kernelet.layers.ops import OpTable
     from kernelet.layers.rotary import RopeRows
+    from kernelet.layers.step import ComposedLayer, Step
 
 
 def add_norm(ops: OpTable, residual: Tensor, x: Tensor, scale: float, norm: Norm) -> tuple[Tensor, Tensor]:
@@ -40,33 +40,33 @@ def qkv_rope_write(
     """Makes query and key of a step, and writes key and value to the cache. May overwrite ``qkv``."""
     if heads.clip is not None:
         qkv = qkv.clamp(-heads.clip, heads.clip)
-    query_size = heads.num_heads * heads.head_size
-    key_size = heads.num_kv_heads * heads.head_size
-    if heads.q_norm is not None and heads.k_norm is not None:
-        query, key, value = qkv.split((query_size, key_size, key_size), -1)
-        query = heads.q_norm.forward(query.unflatten(-1, heads.q_norm_shape)).view(-1, heads.num_heads, heads.head_size)
-        key = heads.k_norm.forward(key.unflatten(-1, heads.k_norm_shape)).view(-1, heads.num_kv_heads, heads.head_size)
+    num_heads, num_kv_heads, size = heads.num_heads, heads.num_kv_heads, heads.head_size
+    both = num_heads + num_kv_heads
+    split = qkv.view(-1, both + num_kv_heads, size)
+    if heads.q_norm is None or heads.k_norm is None:
+        rotated = split[:, :both] if rope is None else ops.rotary(split[:, :both], rope)
+        query, key = rotated[:, :num_heads], rotated[:, num_heads:]
+    else:
+        query, key = split[:, :num_heads], split[:, num_heads:both]
+        if heads.whole:
+            query, key = query.flatten(1), key.flatten(1)
+        query = heads.q_norm.forward(query).view(-1, num_heads, size)
+        key = heads.k_norm.forward(key).view(-1, num_kv_heads, size)
         if rope is not None:
             query, key = ops.rotary(query, rope), ops.rotary(key, rope)
-        value = value.unflatten(-1, (heads.num_kv_heads, heads.head_size))
-    else:
-        both = heads.num_heads + heads.num_kv_heads
-        split = qkv.unflatten(-1, (both + heads.num_kv_heads, heads.head_size))
-        rotated = split[:, :both] if rope is None else ops.rotary(split[:, :both], rope)
-        query, key = rotated[:, : heads.num_heads], rotated[:, heads.num_heads :]
-        value = split[:, both:]
+    value = split[:, both:]
     attention.write_kv(key, value, cache, metadata)
     return query
 
 
-def attention(  # noqa: D417
-    ops: OpTable, query: Tensor, attention: Attention, cache: Any, metadata: Any, sinks: Tensor | None
+def attention(
+    _ops: OpTable, query: Tensor, attention: Attention, cache: Any, metadata: Any, sinks: Tensor | None
 ) -> Tensor:
     """Attention over the cache."""
     return attention.forward(query, cache, metadata, sinks)
 
 
-def moe(ops: OpTable, x: Tensor, logits: Tensor, experts: Experts, routing: Routing) -> Tensor:
+def moe(_ops: OpTable, x: Tensor, logits: Tensor, experts: Experts, routing: Routing) -> Tensor:
     """Sum of each row's experts, in the order of its own choices."""
     weights, ids = routing.choose(logits)
     rows, top_k = ids.shape
@@ -75,7 +75,7 @@ def moe(ops: OpTable, x: Tensor, logits: Tensor, experts: Experts, routing: Rout
     source = x[order // top_k]
     parts = []
     counts = flat.bincount(minlength=experts.num_experts).tolist()
-    for expert, chunk in enumerate(source.split(counts)):
+    for expert, chunk in enumerate(torch.split(source, counts)):
         if len(chunk):
             parts.append(experts.forward(chunk, expert))
     outputs = torch.empty_like(source).index_copy_(0, order, torch.cat(parts))
@@ -83,6 +83,6 @@ def moe(ops: OpTable, x: Tensor, logits: Tensor, experts: Experts, routing: Rout
     return chosen.sum(1).to(x.dtype)
 
 
-def decoder_layer(ops: OpTable, layer: DecoderLayer, residual: Tensor, step: Step) -> Tensor:
+def decoder_layer(_ops: OpTable, layer: ComposedLayer, residual: Tensor, step: Step) -> Tensor:
     """One layer, by its own composition."""
     return layer.compose(residual, step)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
+from torch.nn import functional
 
 from kernelet.layers.activation import ACTIVATIONS
 from kernelet.layers.dtypes import wide
@@ -24,23 +24,23 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
 
 def layer_norm(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> Tensor:
     """Layer norm (Ba et al. 2016). ``weight`` and ``bias`` are in the wide dtype of ``x``."""
-    return F.layer_norm(x.to(wide(x.dtype)), weight.shape, weight, bias, eps).to(x.dtype)
+    return functional.layer_norm(x.to(wide(x.dtype)), weight.shape, weight, bias, eps).to(x.dtype)
 
 
 def rotary(x: Tensor, rope: RopeRows) -> Tensor:
     """Rotary position embedding (Su et al. 2021) of the first ``rope.cos.shape[-1]`` elements of each head.
 
-    Works in place. Rows of cos and sin are in the wide dtype of ``x``, as wide as the rotated part, with the sign of the
-    sum already in sin.
+    Works in place. Rows of cos and sin are in the wide dtype of ``x``, as wide as the rotated part; sin has the sign.
     """
     size = rope.cos.shape[-1]
     part = x if size == x.shape[-1] else x[..., :size]
-    if rope.interleaved:
-        swapped = part.unflatten(-1, (size // 2, 2)).flip(-1).flatten(-2)
-    else:
-        swapped = part.roll(size // 2, -1)
+    swapped = _swap_neighbours(part) if rope.interleaved else part.roll(size // 2, -1)
     part.copy_(torch.addcmul(part * rope.cos, swapped.to(rope.sin.dtype), rope.sin))
     return x
+
+
+def _swap_neighbours(x: Tensor) -> Tensor:
+    return x.reshape(*x.shape[:-1], -1, 2).flip(-1).view(x.shape)
 
 
 def activation(x: Tensor, name: str) -> Tensor:

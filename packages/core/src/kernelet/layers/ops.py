@@ -1,9 +1,9 @@
 """The ladder of ops: names, signatures, and which implementation of each an engine runs.
 
-An op is a callable. Composite ones decompose into those below, elementary ones into plain torch; a platform overrides at
-the level it wants (``kernelet_ops``), and an override of a composite op replaces all that it decomposes into. Rules for
-every implementation: the arithmetic of a row depends on no other row, nothing is computed below the input's dtype, and
-norms of 16-bit inputs are computed in float32.
+An op is a callable. Composite ones decompose into those below, elementary ones into plain torch; a platform overrides
+at the level it wants (``kernelet_ops``), and an override of a composite op replaces all that it decomposes into. Rules
+for every implementation: the arithmetic of a row depends on no other row, nothing is computed below the input's dtype,
+and norms of 16-bit inputs are computed in float32.
 
 =================  =============================================================================================
 elementary         signature
@@ -22,8 +22,8 @@ composite           signature
 ``add_norm``        ``(residual, x, scale, norm) -> (norm(s), s)`` with ``s = residual + scale * x``
 ``mlp``             ``(x, up, down, name) -> [rows, hidden]``: ``down(activation(up(x)))``
 ``gated_mlp``       ``(x, gate_up, down, name) -> [rows, hidden]``: ``down(act_and_mul(gate_up(x)))``
-``qkv_rope_write``  ``(qkv [tokens, (heads + 2 kv) size], heads, rope, attention, cache, metadata) -> query [tokens, heads,
-                    size]``: norms of query and key, rotation, then keys and values are written to the cache
+``qkv_rope_write``  ``(qkv [tokens, (heads + 2 kv) size], heads, rope, attention, cache, metadata) -> query
+                    [tokens, heads, size]``: norms and rotation, then keys and values are written to the cache
 ``attention``       ``(query, attention, cache, metadata, sinks) -> [tokens, heads, size]``, reading the cache only
 ``moe``             ``(x, logits [rows, experts], experts, routing) -> [rows, hidden]``
 ``decoder_layer``   ``(layer, residual, step) -> residual``; an override that does not serve this kind of layer

@@ -1,0 +1,130 @@
+"""The token embedding and the output head."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kernelet.contracts.op import DENSE, WeightScheme
+from kernelet.layers.context import ModelContext
+from kernelet.layers.dtypes import wide
+from kernelet.layers.kernels import select_kernel
+from kernelet.layers.weights import Layer, Shard, Weight
+
+
+class Embedding(Layer):
+    """A table of rows, whole on every rank.
+
+    Attributes:
+        scale: Factor of the rows, first rounded to the model's dtype where ``round_scale`` says so.
+    """
+
+    def __init__(
+        self,
+        context: ModelContext,
+        name: str,
+        rows: int,
+        size: int,
+        *,
+        scale: float = 1.0,
+        round_scale: bool = False,
+        scheme: WeightScheme = DENSE,
+    ) -> None:
+        super().__init__(name)
+        self.weight = Weight(context, f"{name}.weight", {"": Shard.whole(rows)}, Shard.whole(size))
+        self.kernel = select_kernel(context, name, "embedding", (rows, size), scheme)
+        self.scale = float(torch.tensor(scale, dtype=context.dtype)) if round_scale else scale
+        self.prepared: Any = None
+
+    def weights(self) -> Sequence[Weight]:
+        return [self.weight]
+
+    def finish(self) -> None:
+        self.prepare(self.weight.take())
+
+    def prepare(self, table: Tensor) -> None:
+        """Gives the table to the kernel."""
+        self.prepared = self.kernel.prepare({"weight": table})
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """int64 [tokens] -> [tokens, size]."""
+        rows = self.kernel.apply(ids, self.prepared, None)
+        return rows if self.scale == 1.0 else rows * self.scale
+
+
+class Head(Layer):
+    """States to logits: ``scale * (states @ weight.T + bias)``, then the soft cap.
+
+    Ranks share the vocabulary; logits are gathered on all of them. A tied head has no weight of its own: a
+    ``TiedEmbedding`` gives it its table.
+
+    Attributes:
+        scale: Factor of the logits.
+        soft_cap: ``cap * tanh(logits / cap)``; None: no cap.
+    """
+
+    def __init__(
+        self,
+        context: ModelContext,
+        name: str,
+        rows: int,
+        size: int,
+        *,
+        bias: bool = False,
+        scale: float = 1.0,
+        soft_cap: float | None = None,
+        tied: bool = False,
+        scheme: WeightScheme = DENSE,
+    ) -> None:
+        super().__init__(name)
+        self.parallel = context.parallel
+        self.shard = Shard.even(context, rows, name)
+        self.weight = None if tied else Weight(context, f"{name}.weight", {"": self.shard}, Shard.whole(size))
+        self.bias_weight = Weight(context, f"{name}.bias", {"": self.shard}) if bias else None
+        self.kernel = select_kernel(context, name, "linear", (self.shard.size, size), scheme)
+        self.scale = scale
+        self.soft_cap = soft_cap
+        self.prepared: Any = None
+        self.bias: Tensor | None = None
+
+    def weights(self) -> Sequence[Weight]:
+        return [weight for weight in (self.weight, self.bias_weight) if weight is not None]
+
+    def finish(self) -> None:
+        if self.weight is not None:
+            self.prepare(self.weight.take())
+        if self.bias_weight is not None:
+            self.bias = self.bias_weight.take()
+
+    def prepare(self, table: Tensor) -> None:
+        """Gives this rank's rows of the vocabulary to the kernel."""
+        self.prepared = self.kernel.prepare({"weight": table})
+
+    def forward(self, states: Tensor) -> Tensor:
+        """[rows, size] -> [rows, vocab]."""
+        logits = self.parallel.gather(self.kernel.apply(states, self.prepared, self.bias))
+        if self.scale != 1.0:
+            logits = logits * self.scale
+        if self.soft_cap is None:
+            return logits
+        capped = torch.tanh(logits.to(wide(logits.dtype)) / self.soft_cap) * self.soft_cap
+        return capped.to(logits.dtype)
+
+
+class TiedEmbedding(Embedding):
+    """An embedding whose table is the head's weight too; both kernels share the memory when they keep it as it is."""
+
+    head: Head | None = None
+
+    def tie(self, head: Head) -> None:
+        """Names the head that shares the table."""
+        object.__setattr__(self, "head", head)  # not a child: the model owns it
+
+    def finish(self) -> None:
+        table = self.weight.take()
+        self.prepare(table)
+        if self.head is not None:
+            self.head.prepare(table[self.head.shard.slice])

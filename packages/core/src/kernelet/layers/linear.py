@@ -1,0 +1,142 @@
+"""Linear layers, by how they are spread over ranks. Weights are [out, in]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from torch import Tensor
+
+from kernelet.contracts.op import DENSE, WeightScheme
+from kernelet.layers.context import ModelContext
+from kernelet.layers.kernels import select_kernel
+from kernelet.layers.weights import Layer, Shard, Weight
+
+
+class Linear(Layer):
+    """``x @ weight.T + bias`` with the kernel that was selected for the weight.
+
+    Attributes:
+        kernel: The selected weight kernel.
+        prepared: What the kernel made of the weight; None before ``finish``.
+        bias: [out] or None.
+    """
+
+    def __init__(
+        self,
+        context: ModelContext,
+        name: str,
+        *,
+        outputs: Mapping[str, Shard],
+        inputs: Shard,
+        bias: bool = False,
+        scheme: WeightScheme = DENSE,
+    ) -> None:
+        super().__init__(name)
+        self.weight = Weight(context, f"{name}.weight", dict(outputs), inputs)
+        self.bias_weight = Weight(context, f"{name}.bias", dict(outputs)) if bias else None
+        rows = sum(part.size for part in outputs.values())
+        self.kernel = select_kernel(context, name, "linear", (rows, inputs.size), scheme)
+        self.prepared: Any = None
+        self.bias: Tensor | None = None
+
+    def weights(self) -> Sequence[Weight]:
+        return [self.weight] if self.bias_weight is None else [self.weight, self.bias_weight]
+
+    def finish(self) -> None:
+        self.prepared = self.kernel.prepare({"weight": self.weight.take()})
+        if self.bias_weight is not None:
+            self.bias = self.bias_weight.take()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[rows, in] -> [rows, out]."""
+        return self.kernel.apply(x, self.prepared, self.bias)
+
+
+class ReplicatedLinear(Linear):
+    """Every rank holds all of it."""
+
+    def __init__(self, context: ModelContext, name: str, inputs: int, outputs: int, *, bias: bool = False) -> None:
+        super().__init__(context, name, outputs={"": Shard.whole(outputs)}, inputs=Shard.whole(inputs), bias=bias)
+
+
+class ColumnParallelLinear(Linear):
+    """Ranks share the outputs; each computes its own part from the whole input."""
+
+    def __init__(self, context: ModelContext, name: str, inputs: int, outputs: int, *, bias: bool = False) -> None:
+        super().__init__(
+            context, name, outputs={"": Shard.even(context, outputs, name)}, inputs=Shard.whole(inputs), bias=bias
+        )
+
+
+class MergedLinear(Linear):
+    """Several column-parallel layers of one input, computed as one; checkpoints may hold them apart or fused.
+
+    Args:
+        parts: Outputs of each over all ranks, by name, in order.
+    """
+
+    def __init__(
+        self, context: ModelContext, name: str, inputs: int, parts: Mapping[str, int], *, bias: bool = False
+    ) -> None:
+        outputs = {part: Shard.even(context, size, f"{name} ({part})") for part, size in parts.items()}
+        super().__init__(context, name, outputs=outputs, inputs=Shard.whole(inputs), bias=bias)
+
+
+class QKVLinear(Linear):
+    """Query, key and value projections as one, parts ``q``, ``k``, ``v``. Ranks share heads.
+
+    With fewer key and value heads than ranks, several ranks hold the same head.
+
+    Attributes:
+        num_heads: Query heads of this rank.
+        num_kv_heads: Key and value heads of this rank.
+    """
+
+    def __init__(
+        self,
+        context: ModelContext,
+        name: str,
+        inputs: int,
+        *,
+        num_heads: int,
+        num_kv_heads: int,
+        head_size: int,
+        bias: bool = False,
+    ) -> None:
+        query = Shard.even(context, num_heads, f"{name} (query heads)")
+        key = kv_head_shard(context, num_kv_heads, name)
+        outputs = {
+            part: Shard(heads.full * head_size, heads.start * head_size, heads.size * head_size)
+            for part, heads in (("q", query), ("k", key), ("v", key))
+        }
+        super().__init__(context, name, outputs=outputs, inputs=Shard.whole(inputs), bias=bias)
+        self.num_heads = query.size
+        self.num_kv_heads = key.size
+
+
+def kv_head_shard(context: ModelContext, num_kv_heads: int, what: str) -> Shard:
+    """Key and value heads of this rank."""
+    size = context.parallel.size
+    if num_kv_heads >= size:
+        return Shard.even(context, num_kv_heads, f"{what} (key and value heads)")
+    if size % num_kv_heads:
+        raise ValueError(f"{what}: {size} tensor-parallel ranks cannot share {num_kv_heads} key and value heads")
+    return Shard(num_kv_heads, context.parallel.rank * num_kv_heads // size, 1)
+
+
+class RowParallelLinear(Linear):
+    """Ranks share the inputs; results are summed over ranks, and the bias is added once, after the sum."""
+
+    def __init__(self, context: ModelContext, name: str, inputs: int, outputs: int, *, bias: bool = False) -> None:
+        super().__init__(
+            context, name, outputs={"": Shard.whole(outputs)}, inputs=Shard.even(context, inputs, name), bias=bias
+        )
+        self.parallel = context.parallel
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[rows, in of this rank] -> [rows, out], the same on all ranks."""
+        if self.parallel.size == 1:
+            return self.kernel.apply(x, self.prepared, self.bias)
+        total = self.parallel.sum(self.kernel.apply(x, self.prepared, None))
+        return total if self.bias is None else total + self.bias

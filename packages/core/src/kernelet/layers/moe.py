@@ -1,0 +1,123 @@
+"""Mixture of experts: the router's choice, and the experts' weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from torch import Tensor
+
+from kernelet.contracts.op import DENSE, WeightScheme
+from kernelet.layers.context import ModelContext
+from kernelet.layers.dtypes import wide
+from kernelet.layers.kernels import select_kernel
+from kernelet.layers.linear import Linear, ReplicatedLinear
+from kernelet.layers.weights import Layer, Shard, Weight
+
+
+def _softmax_then_top_k(scores: Tensor, top_k: int) -> tuple[Tensor, Tensor]:
+    weights, ids = scores.softmax(-1).topk(top_k, -1)
+    return weights, ids
+
+
+def _top_k_then_softmax(scores: Tensor, top_k: int) -> tuple[Tensor, Tensor]:
+    weights, ids = scores.topk(top_k, -1)
+    return weights.softmax(-1), ids
+
+
+ROUTERS: Mapping[str, Callable[[Tensor, int], tuple[Tensor, Tensor]]] = MappingProxyType(
+    {"softmax_top_k": _softmax_then_top_k, "top_k_softmax": _top_k_then_softmax}
+)
+"""Order of softmax and choice, by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Routing:
+    """How the router's logits become weights.
+
+    Attributes:
+        router: One of ``ROUTERS``.
+        top_k: Experts a token.
+        renormalize: Weights of a token are divided by their sum.
+        scale: Factor of the weights.
+    """
+
+    router: str
+    top_k: int
+    renormalize: bool
+    scale: float = 1.0
+
+    def choose(self, logits: Tensor) -> tuple[Tensor, Tensor]:
+        """[rows, experts] -> weights in the wide dtype and ids, both [rows, top_k]."""
+        weights, ids = ROUTERS[self.router](logits.to(wide(logits.dtype)), self.top_k)
+        if self.renormalize:
+            weights = weights / weights.sum(-1, keepdim=True)
+        return (weights if self.scale == 1.0 else weights * self.scale), ids
+
+
+class Experts(Layer):
+    """Gated feed-forward networks, one an expert; ranks share the middle axis of each.
+
+    Attributes:
+        num_experts: Number of experts.
+    """
+
+    def __init__(
+        self,
+        context: ModelContext,
+        name: str,
+        *,
+        num_experts: int,
+        hidden: int,
+        middle: int,
+        activation: str,
+        scheme: WeightScheme = DENSE,
+    ) -> None:
+        super().__init__(name)
+        self.num_experts = num_experts
+        self.ops = context.ops
+        self.activation = activation
+        share = Shard.even(context, middle, name)
+        both = {"gate": share, "up": share}
+        up_name, down_name = f"{name}.gate_up_proj", f"{name}.down_proj"
+        self.gate_up = Weight(context, f"{up_name}.weight", both, Shard.whole(hidden), num_experts)
+        self.down = Weight(context, f"{down_name}.weight", {"": Shard.whole(hidden)}, share, num_experts)
+        shape = (num_experts, 2 * share.size, hidden)
+        self.up_kernel = select_kernel(context, up_name, "grouped_linear", shape, scheme)
+        shape = (num_experts, hidden, share.size)
+        self.down_kernel = select_kernel(context, down_name, "grouped_linear", shape, scheme)
+        self.prepared_up: Any = None
+        self.prepared_down: Any = None
+
+    def weights(self) -> Sequence[Weight]:
+        return [self.gate_up, self.down]
+
+    def finish(self) -> None:
+        self.prepared_up = self.up_kernel.prepare({"weight": self.gate_up.take()})
+        self.prepared_down = self.down_kernel.prepare({"weight": self.down.take()})
+
+    def forward(self, x: Tensor, expert: int) -> Tensor:
+        """[rows, hidden] -> this rank's part of the sum, [rows, hidden], for rows of one expert."""
+        gated = self.ops.act_and_mul(self.up_kernel.apply_grouped(x, self.prepared_up, expert), self.activation)
+        return self.down_kernel.apply_grouped(gated, self.prepared_down, expert)
+
+
+class MixtureOfExperts(Layer):
+    """A router and its experts, in the place of a feed-forward network."""
+
+    def __init__(
+        self, context: ModelContext, name: str, *, router: ReplicatedLinear, experts: Experts, routing: Routing
+    ) -> None:
+        super().__init__(name)
+        self.ops = context.ops
+        self.parallel = context.parallel
+        self.router: Linear = router
+        self.experts = experts
+        self.routing = routing
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[rows, hidden] -> [rows, hidden]."""
+        mixed = self.ops.moe(x, self.router.forward(x), self.experts, self.routing)
+        return self.parallel.sum(mixed)

@@ -1,0 +1,80 @@
+"""From checkpoint names to weights."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from kernelet.layers.weights import Weight
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """Where a checkpoint tensor goes.
+
+    Attributes:
+        weight: The weight that it fills.
+        part: Part of the weight; None: all parts, stacked in order.
+        expert: Index of the expert; None: a plain weight, or all experts stacked.
+        transform: Brings the tensor into our order first.
+    """
+
+    weight: Weight
+    part: str | None = None
+    expert: int | None = None
+    transform: Callable[[Tensor], Tensor] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightMap:
+    """All that a checkpoint may hold.
+
+    Attributes:
+        targets: By checkpoint name.
+        ignored: Reasons by regular expression; a tensor whose whole name matches is skipped.
+    """
+
+    targets: Mapping[str, Target]
+    ignored: Mapping[str, str] = field(default_factory=dict)
+
+    def is_ignored(self, name: str) -> bool:
+        """Whether a tensor is on the ignore list."""
+        return any(re.fullmatch(pattern, name) for pattern in self.ignored)
+
+    def weights(self) -> Iterator[Weight]:
+        """Every weight that some tensor fills, once."""
+        seen: set[int] = set()
+        for target in self.targets.values():
+            if id(target.weight) not in seen:
+                seen.add(id(target.weight))
+                yield target.weight
+
+
+def plain(weight: Weight, source: str) -> dict[str, Target]:
+    """One tensor, one weight (all parts stacked where it has several)."""
+    return {source: Target(weight=weight)}
+
+
+def split(weight: Weight, sources: Sequence[str]) -> dict[str, Target]:
+    """A tensor a part, in the order of the parts.
+
+    Raises:
+        ValueError: if the numbers differ.
+    """
+    parts = zip(sources, weight.parts, strict=True)
+    return {source: Target(weight=weight, part=part) for source, part in parts}
+
+
+def interleaved(weight: Weight, source: str, heads: int) -> dict[str, Target]:
+    """One tensor whose output axis is [heads, parts, size] instead of [parts, heads, size]; parts of equal size."""
+    parts = len(weight.parts)
+
+    def order(tensor: Tensor) -> Tensor:
+        size = tensor.shape[0] // (heads * parts)
+        rest = tensor.shape[1:]
+        return tensor.view(heads, parts, size, *rest).transpose(0, 1).reshape(tensor.shape)
+
+    return {source: Target(weight=weight, transform=order)}
