@@ -7,6 +7,7 @@ that a result never depends on how a prompt was cut into steps.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -102,6 +103,10 @@ class Attention(ABC):
     @abstractmethod
     def allocate_cache(self, spec: FullAttentionSpec, num_blocks: int, device: Any) -> Any:
         """The layer's cache in this implementation's own order; zeroed; at most ``num_blocks * spec.page_bytes`` bytes."""
+
+    def copy_blocks(self, cache: Any, sources: Sequence[int], destinations: Sequence[int]) -> None:
+        """Copies whole blocks inside the layer's cache; every source is read before any destination is written."""
+        raise NotImplementedError(f"{type(self).__name__} does not copy blocks")
 
     @abstractmethod
     def build_metadata(self, batch: AttentionBatch, device: Any) -> Any:
