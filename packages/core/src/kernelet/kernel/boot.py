@@ -1,0 +1,224 @@
+"""Boot: discover, check, load, ask for options and offers, register. One plugin's failure is rolled back alone."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kernelet.config import PluginsConfig
+from kernelet.contracts.offer import Settings
+from kernelet.errors import DuplicatePluginError, IncompatiblePluginError, PluginError
+from kernelet.kernel import settings as plugin_settings
+from kernelet.kernel.allow import AllowList
+from kernelet.kernel.compat import core_version, incompatibility, upgrade_hint
+from kernelet.kernel.discovery import Candidate
+from kernelet.kernel.failure import Contained, Failure
+from kernelet.kernel.hooks import Hooks
+from kernelet.kernel.host import Answer, PluginHost
+from kernelet.kernel.kinds import KINDS
+from kernelet.kernel.loader import BUILTIN, import_plugin
+from kernelet.kernel.offers import checked, why_inactive
+from kernelet.kernel.record import Record
+from kernelet.kernel.registry import Registry
+from kernelet.kernel.report import State
+
+logger = logging.getLogger("kernelet.kernel")
+
+
+@dataclass(kw_only=True)
+class Booted:
+    """The outcome: every plugin's record, the hooks of the active ones, their offers and settings."""
+
+    records: tuple[Record, ...]
+    hooks: Hooks
+    host: PluginHost
+    registry: Registry
+    settings: dict[str, Settings]
+
+
+def boot(candidates: Sequence[Candidate], allow: AllowList, config: PluginsConfig) -> Booted:
+    """Loads what may be loaded.
+
+    Raises:
+        PluginError: a plugin that was asked for by name cannot run; the message says why and what to do.
+        ConfigError: an option that no plugin has.
+    """
+    records = tuple(Record(candidate=candidate) for candidate in candidates)
+    _check(records, allow)
+    for record in records:
+        if record.state is State.ACTIVE:
+            _import(record)
+    host, registry = _register_all(records, allow, config)
+    registry.seal()
+    _judge(records, allow)
+    schemas = {record.name: record.schema for record in records if record.active}
+    absent = {record.name: record.reason for record in records if not record.active}
+    return Booted(
+        records=records,
+        hooks=Hooks(host),
+        host=host,
+        registry=registry,
+        settings=plugin_settings.resolve(schemas, config.settings, absent),
+    )
+
+
+def _check(records: Sequence[Record], allow: AllowList) -> None:
+    """Everything that metadata alone decides; nothing is imported."""
+    by_name: dict[str, list[Record]] = defaultdict(list)
+    core = core_version()
+    for record in records:
+        by_name[record.name].append(record)
+        candidate = record.candidate
+        always = candidate.entry_point == BUILTIN or candidate.handed
+        if refusal := allow.refusal(candidate.name, always=always):
+            record.refuse(State.BLOCKED, refusal)
+        elif candidate.problem:
+            record.refuse(State.FAILED, candidate.problem)
+        elif mismatch := incompatibility(candidate, core):
+            record.refuse(State.INCOMPATIBLE, f"{mismatch}; it was not imported", upgrade_hint(candidate))
+    for name, same in by_name.items():
+        rivals = [record for record in same if record.state is not State.BLOCKED]
+        if len(rivals) > 1:
+            _refuse_rivals(name, rivals)
+
+
+def _refuse_rivals(name: str, rivals: Sequence[Record]) -> None:
+    claims = " and ".join(f"{r.candidate.distribution or 'an object'} {r.candidate.version}".strip() for r in rivals)
+    error = DuplicatePluginError(f"the name {name!r} is claimed by {claims}; neither was imported")
+    fix = f"uninstall one of them, or run without both: KERNELET_PLUGINS_BLOCK={name}"
+    for record in rivals:
+        record.refuse(State.FAILED, str(error), fix, Failure(error=error))
+
+
+def _import(record: Record) -> None:
+    with Contained() as box:
+        record.plugin = import_plugin(record.candidate)
+    if box.failure:
+        fail(record, box.failure)
+
+
+def fail(record: Record, failure: Failure) -> None:
+    """Notes what a plugin raised; the caller unregisters it."""
+    if isinstance(failure.error, IncompatiblePluginError):
+        record.refuse(State.INCOMPATIBLE, failure.reason, upgrade_hint(record.candidate), failure)
+        return
+    without = f"run without it: KERNELET_PLUGINS_BLOCK={record.name}"
+    record.refuse(State.FAILED, failure.reason, f"{failure.fix}, or {without}", failure)
+
+
+def _register_all(records: Sequence[Record], allow: AllowList, config: PluginsConfig) -> tuple[PluginHost, Registry]:
+    """Registers hooks and offers, starting over without a plugin that added hook specifications and then failed."""
+    while True:
+        host, registry = PluginHost(), Registry()
+        authors = _add_specs(records, host)
+        _register_hooks(records, host)
+        hooks = Hooks(host)
+        _ask_options(records, host, hooks)
+        _ask_offers(records, host, hooks, allow, config)
+        _add_offers(records, host, registry, allow)
+        if all(record.active for record in authors):
+            return host, registry
+
+
+def _active(records: Sequence[Record]) -> list[Record]:
+    return [record for record in records if record.active]
+
+
+def _add_specs(records: Sequence[Record], host: PluginHost) -> list[Record]:
+    """Lets plugins add domains before anybody's hooks are checked; returns those that tried."""
+    authors = []
+    for record in _active(records):
+        if not hasattr(record.plugin, "kernelet_hookspecs"):
+            continue
+        with Contained() as box:
+            probe = PluginHost()
+            probe.register_only(record.name, record.plugin, "kernelet_hookspecs")
+            for answer in Hooks(probe).lifecycle.hookspecs():
+                if answer.failure:
+                    raise answer.failure.error
+                for holder in answer.value or ():
+                    host.add_specs(holder)
+        if box.failure:
+            fail(record, box.failure)
+        authors.append(record)
+    return authors
+
+
+def _register_hooks(records: Sequence[Record], host: PluginHost) -> None:
+    for record in _active(records):
+        with Contained() as box:
+            record.hooks = host.register(record.name, record.plugin)
+        if box.failure:
+            host.unregister(record.name)
+            fail(record, box.failure)
+
+
+def _drop(record: Record, host: PluginHost, failure: Failure) -> None:
+    host.unregister(record.name)
+    fail(record, failure)
+
+
+def _ask_options(records: Sequence[Record], host: PluginHost, hooks: Hooks) -> None:
+    by_name = {record.name: record for record in _active(records)}
+    for answer in hooks.lifecycle.options():
+        record, failure = by_name[answer.plugin], answer.failure
+        if failure is None:
+            with Contained() as box:
+                record.schema = plugin_settings.check_options(answer.value)
+            failure = box.failure
+        if failure:
+            _drop(record, host, failure)
+
+
+def _ask_offers(
+    records: Sequence[Record], host: PluginHost, hooks: Hooks, allow: AllowList, config: PluginsConfig
+) -> None:
+    by_name = {record.name: record for record in _active(records)}
+    for record in by_name.values():
+        record.offers = []
+    for kind in KINDS:
+        answers: list[Answer[object]] = kind.collect(hooks)
+        for answer in answers:
+            record, failure = by_name[answer.plugin], answer.failure
+            named = allow.names(record.candidate)
+            with Contained() as box:
+                if failure is None:
+                    record.offers.extend(
+                        (kind, offer, why_inactive(kind, offer, record.name, config, named=named))
+                        for offer in checked(kind, answer.value)
+                    )
+            if failure := failure or box.failure:
+                _drop(record, host, failure)
+
+
+def _add_offers(records: Sequence[Record], host: PluginHost, registry: Registry, allow: AllowList) -> None:
+    """Who comes first owns a name: the core, then what was asked for by name, then the rest, each by name."""
+    for record in sorted(
+        _active(records), key=lambda r: (r.candidate.entry_point != BUILTIN, not allow.must_load(r.candidate), r.name)
+    ):
+        with Contained() as box:
+            registry.add(record.name, [(kind, offer) for kind, offer, inactive in record.offers if not inactive])
+        if box.failure:
+            _drop(record, host, box.failure)
+
+
+def _judge(records: Sequence[Record], allow: AllowList) -> None:
+    """Stops the start for a plugin that was asked for by name; warns about one that is merely installed."""
+    for record in records:
+        if record.state not in {State.FAILED, State.INCOMPATIBLE}:
+            continue
+        if allow.must_load(record.candidate):
+            raise _stop(record) from (record.failure.error if record.failure else None)
+        logger.warning("%s", record.message())
+
+
+def _stop(record: Record) -> PluginError:
+    kinds: dict[type[BaseException], type[PluginError]] = {
+        DuplicatePluginError: DuplicatePluginError,
+        IncompatiblePluginError: IncompatiblePluginError,
+    }
+    cause = type(record.failure.error) if record.failure else BaseException
+    error = IncompatiblePluginError if record.state is State.INCOMPATIBLE else kinds.get(cause, PluginError)
+    return error(f"{record.message()}. It was asked for by name, so nothing starts without it.")

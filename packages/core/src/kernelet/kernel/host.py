@@ -1,0 +1,120 @@
+"""Owns pluggy: registers plugins one by one and calls each one's hooks apart from the others.
+
+A pluggy call stops at the first implementation that raises, and drops what the others returned; here each
+implementation is called by itself, and what it raises is part of its answer.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import pluggy
+
+from kernelet.errors import PluginError
+from kernelet.hookspecs import DOMAINS, PROJECT
+from kernelet.kernel.allow import close_to
+from kernelet.kernel.failure import Contained, Failure
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer(Generic[T_co]):
+    """What one plugin's hook returned; ``value`` is None where it raised ``failure``."""
+
+    plugin: str
+    value: T_co | None
+    failure: Failure | None = None
+
+
+class PluginHost:
+    """Hook specifications and the plugins that implement them."""
+
+    def __init__(self) -> None:
+        self._manager = pluggy.PluginManager(PROJECT)
+        self._specs: set[str] = set()
+        for domain in DOMAINS:
+            self.add_specs(importlib.import_module(f"kernelet.hookspecs.{domain}"))
+
+    @property
+    def hooks(self) -> frozenset[str]:
+        """Names of all specified hooks."""
+        return frozenset(self._specs)
+
+    def add_specs(self, holder: Any) -> frozenset[str]:
+        """Adds the hook specifications of a module or object, and returns their names.
+
+        Raises:
+            PluginError: it has none, or one that exists already.
+        """
+        names = frozenset(n for n in dir(holder) if self._manager.parse_hookspec_opts(holder, n) is not None)
+        if not names:
+            raise PluginError(f"{holder!r} holds no function marked with kernelet.hookspecs.hookspec")
+        if taken := sorted(names & self._specs):
+            raise PluginError(f"the hook {taken[0]} exists already; give the new one another name")
+        self._manager.add_hookspecs(holder)
+        self._specs |= names
+        return names
+
+    def register(self, name: str, plugin: object) -> frozenset[str]:
+        """Registers a plugin wholly or not at all, and returns the names of its hooks.
+
+        Raises:
+            PluginError: an unknown hook, a signature that does not fit, or no hook at all.
+        """
+        hooks = self._implemented(plugin)
+        try:
+            self._manager.register(plugin, name)
+        except pluggy.PluginValidationError as error:
+            # pluggy's text starts with the plugin's repr; the part after it says what is wrong
+            detail = str(error).partition("\nhook ")[2] or str(error)
+            raise PluginError(
+                f"wrong signature, hook {detail.strip()}; a parameter that the hook does not have needs a newer core"
+            ) from error
+        return hooks
+
+    def unregister(self, name: str) -> None:
+        """Takes a plugin away; nothing happens if it is not there."""
+        if self._manager.has_plugin(name):
+            self._manager.unregister(name=name)
+
+    def call(self, hook: str, *, reverse: bool = False, **arguments: Any) -> list[Answer[Any]]:
+        """Calls every plugin's implementation: ``tryfirst`` ones, the others, ``trylast`` ones, each by plugin name."""
+        implementations = getattr(self._manager.hook, hook).get_hookimpls()
+        ordered = sorted(implementations, key=lambda i: (i.trylast - i.tryfirst, i.plugin_name), reverse=reverse)
+        return [self._call_one(implementation, arguments) for implementation in ordered]
+
+    @staticmethod
+    def _call_one(implementation: pluggy.HookImpl, arguments: dict[str, Any]) -> Answer[Any]:
+        value = None
+        with Contained() as box:
+            value = implementation.function(*[arguments[name] for name in implementation.argnames])
+        return Answer(plugin=implementation.plugin_name, value=value, failure=box.failure)
+
+    def _implemented(self, plugin: object) -> frozenset[str]:
+        found: set[str] = set()
+        for name in dir(plugin):
+            options = self._manager.parse_hookimpl_opts(plugin, name)
+            if options is None:
+                if name in self._specs and inspect.isroutine(getattr(plugin, name)):
+                    raise PluginError(f"{name} is not marked: write @hookimpl (kernelet.hookspecs) above it")
+                continue
+            hook = options.get("specname") or name
+            if hook not in self._specs and not options.get("optionalhook"):
+                raise PluginError(f"unknown hook {hook}{close_to(hook, self._specs)}")
+            if options.get("wrapper") or options.get("hookwrapper"):
+                raise PluginError(
+                    f"{name} is a hook wrapper; Kernelet calls each plugin's hook by itself, return offers instead"
+                )
+            found.add(hook)
+        if not found:
+            raise PluginError("it implements no hook; mark its functions with kernelet.hookspecs.hookimpl")
+        return frozenset(found)
+
+    def register_only(self, name: str, plugin: object, hook: str) -> None:
+        """Registers one hook of a plugin, to call it before the others can be checked."""
+        holder = type("Only", (), {hook: staticmethod(getattr(plugin, hook))})()
+        self._manager.register(holder, name)

@@ -1,0 +1,174 @@
+"""The one table of offer kinds: their domain, their hook, the flag that names one, and which are opt-in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kernelet.config import PluginsConfig
+from kernelet.contracts.attention import AttentionOffer
+from kernelet.contracts.cache import CachePolicyOffer, CacheSpecOffer
+from kernelet.contracts.executor import CommunicatorOffer, ExecutorOffer, SchedulerOffer
+from kernelet.contracts.model import ModelArchitectureOffer, ModelSourceOffer, WeightFormatOffer
+from kernelet.contracts.offer import Offer
+from kernelet.contracts.op import OpOffer, WeightKernelOffer
+from kernelet.contracts.platform import PlatformOffer
+from kernelet.contracts.sampling import LogitsProcessorOffer
+from kernelet.contracts.stats import StatLoggerOffer
+from kernelet.kernel.hooks import Hooks
+from kernelet.kernel.host import Answer
+
+
+def _no_names(_: object) -> Sequence[str]:
+    return ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A kind of offer.
+
+    Attributes:
+        offer: The offer's class.
+        domain: Its contract domain.
+        label: What people call it.
+        collect: Calls its hook.
+        flag: The command line's flag that names one; empty: the model or the layer decides.
+        all_run: Every offer is used, there is nothing to select.
+        opt_in: Why it must be named; empty: it need not.
+        named: Offers of the kind that the configuration names.
+        claims: Further names that an offer owns, unique among offers of the kind.
+    """
+
+    offer: type[Offer]
+    domain: str
+    label: str
+    collect: Callable[[Hooks], list[Answer[Any]]]
+    flag: str = ""
+    all_run: bool = False
+    opt_in: str = ""
+    named: Callable[[PluginsConfig], Sequence[str]] = _no_names
+    claims: Callable[[Any], Sequence[str]] = _no_names
+
+    @property
+    def variable(self) -> str:
+        """The environment variable of the flag."""
+        return "KERNELET_" + self.flag.removeprefix("--").upper().replace("-", "_")
+
+    @property
+    def how_to_name(self) -> str:
+        """How an operator names one."""
+        return f"{self.flag} NAME or {self.variable}=NAME" if self.flag else ""
+
+
+KINDS: tuple[Kind, ...] = (
+    Kind(
+        offer=PlatformOffer,
+        domain="platform",
+        label="platform",
+        collect=lambda hooks: hooks.platform.platforms(),
+        flag="--platform",
+    ),
+    Kind(
+        offer=AttentionOffer,
+        domain="attention",
+        label="attention backend",
+        collect=lambda hooks: hooks.attention.attention_backends(),
+        flag="--attention-backend",
+    ),
+    Kind(offer=OpOffer, domain="op", label="op", collect=lambda hooks: hooks.op.ops()),
+    Kind(
+        offer=WeightKernelOffer,
+        domain="op",
+        label="weight kernel",
+        collect=lambda hooks: hooks.op.weight_kernels(),
+        flag="--weight-kernel",
+    ),
+    Kind(
+        offer=CacheSpecOffer,
+        domain="cache",
+        label="cache spec",
+        collect=lambda hooks: hooks.cache.cache_specs(),
+        all_run=True,
+        claims=lambda offer: (offer.kind,),
+    ),
+    Kind(
+        offer=CachePolicyOffer,
+        domain="cache",
+        label="eviction policy",
+        collect=lambda hooks: hooks.cache.cache_policies(),
+        flag="--eviction-policy",
+    ),
+    Kind(
+        offer=ModelArchitectureOffer,
+        domain="model",
+        label="model architecture",
+        collect=lambda hooks: hooks.model.model_architectures(),
+        all_run=True,
+    ),
+    Kind(
+        offer=ModelSourceOffer,
+        domain="model",
+        label="model source",
+        collect=lambda hooks: hooks.model.model_sources(),
+        all_run=True,
+        claims=lambda offer: tuple(offer.models),
+    ),
+    Kind(
+        offer=WeightFormatOffer,
+        domain="model",
+        label="weight format",
+        collect=lambda hooks: hooks.model.weight_formats(),
+        flag="--load-format",
+    ),
+    Kind(
+        offer=ExecutorOffer,
+        domain="executor",
+        label="executor",
+        collect=lambda hooks: hooks.executor.executors(),
+        flag="--distributed-executor-backend",
+    ),
+    Kind(
+        offer=CommunicatorOffer,
+        domain="executor",
+        label="communicator",
+        collect=lambda hooks: hooks.executor.communicators(),
+        flag="--communicator",
+    ),
+    Kind(
+        offer=SchedulerOffer,
+        domain="executor",
+        label="scheduling policy",
+        collect=lambda hooks: hooks.executor.schedulers(),
+        flag="--scheduling-policy",
+    ),
+    Kind(
+        offer=LogitsProcessorOffer,
+        domain="sampling",
+        label="logits processor",
+        collect=lambda hooks: hooks.sampling.logits_processors(),
+        flag="--logits-processors",
+        opt_in="it changes outputs",
+        named=lambda config: config.logits_processors,
+    ),
+    Kind(
+        offer=StatLoggerOffer,
+        domain="stats",
+        label="stat logger",
+        collect=lambda hooks: hooks.stats.stat_loggers(),
+        all_run=True,
+    ),
+)
+"""Later domains add their row here; nothing else in the kernel knows a kind by name."""
+
+
+def kind_of(offer: type[Offer]) -> Kind:
+    """The row of an offer class.
+
+    Raises:
+        KeyError: if it is not a kind of offer.
+    """
+    for kind in KINDS:
+        if kind.offer is offer:
+            return kind
+    raise KeyError(f"{offer.__qualname__} is not a kind of offer")

@@ -1,0 +1,371 @@
+"""The kernel of one process: plugins loaded once, registries sealed, selections with their reasons."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from kernelet.config import EngineConfig, PluginsConfig
+from kernelet.contracts.attention import AttentionOffer, AttentionSpec
+from kernelet.contracts.lifecycle import ProcessRole
+from kernelet.contracts.model import HFConfig, ModelArchitectureOffer, ModelInfo, ModelSource, ModelSourceOffer
+from kernelet.contracts.offer import Offer, Settings
+from kernelet.contracts.op import OpOffer, Role, WeightKernelOffer, WeightScheme
+from kernelet.contracts.platform import PlatformChoice, PlatformConfig, PlatformOffer
+from kernelet.contracts.plugins import Choice, Owned
+from kernelet.errors import ConfigError, PluginError
+from kernelet.kernel import models
+from kernelet.kernel.allow import AllowList
+from kernelet.kernel.boot import Booted, boot, fail
+from kernelet.kernel.configure import Changes, RecordedChange
+from kernelet.kernel.discovery import Candidate, discover
+from kernelet.kernel.failure import Contained, Failure
+from kernelet.kernel.imports import import_string
+from kernelet.kernel.kinds import KINDS, kind_of
+from kernelet.kernel.lifecycle import Lifecycle
+from kernelet.kernel.loader import builtin_candidate, handed_candidates
+from kernelet.kernel.manifest import Manifest, compare, make_manifest
+from kernelet.kernel.record import Record
+from kernelet.kernel.report import PluginReport, State
+from kernelet.kernel.select import attention, ops, pick, relations
+from kernelet.kernel.select import platform as platforms
+
+O = TypeVar("O", bound=Offer)  # noqa: E741 - for Offer
+logger = logging.getLogger("kernelet.kernel")
+
+
+class Kernel:
+    """The plugins of one process; implements ``kernelet.contracts.plugins.PluginView``.
+
+    A process may hold several, with different plugins; nothing of a kernel is global.
+
+    Attributes:
+        config: What the operator said about plugins.
+        role: What this process does.
+        lifecycle: Tells plugins what happens: ``process_started``, ``engine_started``, ...
+        notices: Remarks about installed metadata, for people.
+        platform_choice: Why the platform was selected, and why others were not; None before ``select_platform``.
+        platform_config: The selected platform's configuration half; None before ``select_platform``.
+        config_changes: What ``configure`` changed, by whom.
+    """
+
+    def __init__(self, booted: Booted, allow: AllowList, config: PluginsConfig, role: ProcessRole) -> None:
+        """Use ``Kernel.boot`` or ``Kernel.from_manifest``."""
+        self.config = config
+        self.role = role
+        self.notices: tuple[str, ...] = ()
+        self.platform_choice: Choice[PlatformOffer] | None = None
+        self.platform_config: PlatformConfig | None = None
+        self.config_changes: tuple[RecordedChange, ...] = ()
+        self._booted = booted
+        self._allow = allow
+        self._registry = booted.registry
+        self._platform: PlatformChoice | None = None
+        self._selected: dict[str, Owned[Any]] = {}
+        self._manifest: Manifest | None = None
+        self.lifecycle = Lifecycle(booted.hooks, role, self._take_out, self._note)
+
+    @classmethod
+    def boot(
+        cls,
+        config: PluginsConfig,
+        *,
+        role: ProcessRole = ProcessRole.FRONTEND,
+        plugins: Sequence[object] = (),
+        search_path: Sequence[str] | None = None,
+    ) -> Kernel:
+        """Discovers, checks and loads plugins, collects their options and offers, and seals the registries.
+
+        Args:
+            config: Allow-list, block-list, names and options.
+            role: What this process does.
+            plugins: Plugins that a script hands over, as objects or import strings; they count as named.
+            search_path: Folders in which distributions are looked for; None means ``sys.path``.
+
+        Raises:
+            UnknownPluginError: a listed name is not installed; the message lists what is.
+            PluginError: a plugin that was asked for by name cannot run.
+            ConfigError: an option that no plugin has, or of the wrong type.
+        """
+        found = discover(search_path)
+        candidates = [builtin_candidate(), *found.candidates, *handed_candidates(plugins)]
+        allow = AllowList.from_config(config)
+        notices = found.notices + allow.check_names(candidates)
+        for notice in notices:
+            logger.warning("%s", notice)
+        kernel = cls(boot(candidates, allow, config), allow, config, role)
+        kernel.notices = notices
+        return kernel
+
+    @classmethod
+    def from_manifest(
+        cls,
+        manifest: Manifest,
+        config: PluginsConfig,
+        *,
+        role: ProcessRole = ProcessRole.WORKER,
+        search_path: Sequence[str] | None = None,
+    ) -> Kernel:
+        """Loads exactly the plugins of a manifest, in a child process.
+
+        Raises:
+            ManifestMismatchError: this process has other plugins; names both sides.
+            PluginError: one of them cannot run here, or only exists as an object of the parent.
+        """
+        objects = [entry.name for entry in manifest.plugins if not entry.entry_point]
+        if objects:
+            raise PluginError(
+                f"plugins={objects} are objects of the parent process; an engine in a process of its own needs import "
+                f"strings: plugins=['package.module:Class']"
+            )
+        strings = [entry.entry_point for entry in manifest.plugins if not entry.distribution]
+        names = frozenset(entry.name for entry in manifest.plugins)
+        allow = dataclasses.replace(
+            AllowList.from_config(config), only=names, required=names, blocked=frozenset(), origin="the manifest"
+        )
+        candidates = [builtin_candidate(), *discover(search_path).candidates, *handed_candidates(strings)]
+        present = {candidate.name for candidate in candidates}
+        wanted: list[Candidate] = [candidate for candidate in candidates if candidate.name in names]
+        kernel = cls(boot(wanted, allow, config), allow, config, role)
+        if not names <= present or kernel.manifest.digest != manifest.digest:
+            compare(kernel.manifest, manifest, here=f"this {role} process", there="its parent")
+        return kernel
+
+    @property
+    def reports(self) -> tuple[PluginReport, ...]:
+        """What became of each plugin, sorted by name."""
+        return tuple(record.report() for record in sorted(self._booted.records, key=lambda r: r.name))
+
+    @property
+    def manifest(self) -> Manifest:
+        """The plugins that run here, with the content of their files."""
+        if self._manifest is None:
+            self._manifest = make_manifest(self._booted.records)
+        return self._manifest
+
+    # --- PluginView ------------------------------------------------------------------------------
+
+    def offers(self, kind: type[O]) -> tuple[Owned[O], ...]:
+        """All active offers of a kind, sorted by name."""
+        return self._registry.offers(kind)
+
+    def settings(self, plugin: str) -> Settings:
+        """A plugin's options, defaults filled in.
+
+        Raises:
+            PluginError: if no such plugin is active.
+        """
+        try:
+            return self._booted.settings[plugin]
+        except KeyError:
+            raise PluginError(f"plugin {plugin!r} is not active here") from None
+
+    def load(self, owned: Owned[Any], target: str | None = None) -> Any:
+        """Imports ``offer.target`` or another import string of the offer.
+
+        Raises:
+            PluginError: whatever went wrong, naming plugin, distribution and import string.
+        """
+        text = owned.offer.target if target is None else target
+        found = None
+        with Contained() as box:
+            found = import_string(text)
+        if box.failure:
+            candidate = self._record(owned.plugin).candidate
+            raise PluginError(
+                f"{text} of {candidate} cannot be imported: {box.failure.reason}. To do: {box.failure.fix}"
+            ) from box.failure.error
+        return found
+
+    def select(self, kind: type[O], name: str | None = None) -> Choice[O]:
+        """Named, else the one with the highest priority.
+
+        Raises:
+            SelectionError: it does not exist, nothing is offered, or several are equally good; lists the choices.
+        """
+        return self._chosen(kind, pick.select(self._request(kind), self.offers(kind), name))
+
+    def select_attention(self, spec: AttentionSpec) -> Choice[AttentionOffer]:
+        """The best attention for a layer on the selected platform.
+
+        Raises:
+            SelectionError: none fits, with every reason, or the named one does not.
+        """
+        request = self._request(AttentionOffer, f"layers of kind {spec.kind}", f"--attention-backend {spec.kind}=NAME")
+        choice = attention.select_attention(
+            request, self.offers(AttentionOffer), spec, self.select_platform(), self.config.attention
+        )
+        return self._chosen(AttentionOffer, choice)
+
+    def select_weight_kernel(
+        self, role: Role, scheme: WeightScheme, dtype: str, shape: tuple[int, ...]
+    ) -> Choice[WeightKernelOffer]:
+        """The best kernel for a weight on the selected platform.
+
+        Raises:
+            SelectionError: none supports it, with every reason, or the named one does not.
+        """
+        purpose = f"{role} weights {scheme.opaque or scheme.element} {list(shape)} in {dtype}"
+        choice = ops.select_weight_kernel(
+            self._request(WeightKernelOffer, purpose, f"--weight-kernel {role}=NAME"),
+            self.offers(WeightKernelOffer),
+            role,
+            scheme,
+            dtype,
+            shape,
+            self.select_platform().capabilities,
+            self._friends(),
+            self.config.kernels,
+            self.load,
+        )
+        return self._chosen(WeightKernelOffer, choice)
+
+    def select_op(self, op: str, dtype: str) -> Choice[OpOffer] | None:
+        """The best override of an op; None: use its decomposition.
+
+        Raises:
+            SelectionError: several are equally good.
+        """
+        platform = self.select_platform()
+        choice = ops.select_op(
+            self._request(OpOffer, op),
+            self.offers(OpOffer),
+            op,
+            dtype,
+            platform.capabilities,
+            self._platform_plugin(),
+            self._friends(),
+        )
+        return choice and self._chosen(OpOffer, choice)
+
+    # --- what only the process's start uses -----------------------------------------------------
+
+    def select_platform(self) -> PlatformChoice:
+        """The platform: named, else the single available one of the highest priority. Selected once.
+
+        Raises:
+            SelectionError: none, several, or one that failed; lists them and the flag.
+            PluginError: its configuration half cannot be made.
+        """
+        if self._platform is not None:
+            return self._platform
+        request, offers = self._request(PlatformOffer), self.offers(PlatformOffer)
+        if self.config.platform is not None:
+            choice = platforms.named_platform(request, offers, self.config.platform, self.load)
+        else:
+            choice = platforms.best_platform(request, self.probe_platforms())
+        owned = choice.chosen
+        facts = None
+        with Contained() as box:
+            config = self.load(owned, owned.offer.config)(self.settings(owned.plugin))
+            facts = platforms.describe_platform(owned.offer.name, config)
+        if facts is None or box.failure:
+            reason = box.failure.reason if box.failure else ""
+            raise PluginError(
+                f"Platform {owned.offer.name!r} (plugin {owned.plugin}) was selected and failed: {reason}. "
+                f"No other takes its place unasked."
+            ) from (box.failure.error if box.failure else None)
+        self._platform, self.platform_choice, self.platform_config = facts, choice, config
+        self._chosen(PlatformOffer, choice)
+        return facts
+
+    def probe_platforms(self) -> tuple[platforms.Probed, ...]:
+        """Probes every platform and notes in the reports which declined or failed; raises nothing."""
+        probed = tuple(platforms.probe(owned, self.load) for owned in self.offers(PlatformOffer))
+        for one in probed:
+            record = self._record(one.owned.plugin)
+            record.remarks["platform", one.owned.offer.name] = (one.state, one.reason)
+            if all(o.plugin != record.name or p.state is not State.ACTIVE for p in probed for o in [p.owned]):
+                record.state, record.reason, record.failure = one.state, one.reason, one.failure
+        return probed
+
+    def configure(self, config: EngineConfig) -> EngineConfig:
+        """The configuration with the changes of the platform, then of plugins by name; names the selected platform.
+
+        Raises:
+            ConfigError: it cannot work on the platform, or two authors want different values.
+            PluginError: a plugin that was asked for by name failed.
+        """
+        platform = self.select_platform()
+        config = dataclasses.replace(config, plugins=dataclasses.replace(config.plugins, platform=platform.name))
+        changes = Changes(config)
+        if self.platform_config is not None:
+            changes.apply(self._platform_plugin(), self.platform_config.check_and_update_config(config))
+        for answer in self._booted.hooks.lifecycle.configure(changes.config):
+            if answer.failure is None:
+                changes.apply(answer.plugin, answer.value)
+            elif isinstance(answer.failure.error, ConfigError):
+                raise ConfigError(f"plugin {answer.plugin!r}: {answer.failure.reason}") from answer.failure.error
+            else:
+                self._take_out(answer.plugin, answer.failure)
+        self.config_changes = tuple(changes.recorded)
+        return changes.config
+
+    def model_source(self, name: str) -> ModelSource | None:
+        """The source of a model's name; None: no plugin knows the name.
+
+        Raises:
+            PluginError: the source cannot be made.
+        """
+        return models.model_source(name, self.offers(ModelSourceOffer), self.load, self.settings)
+
+    def architecture(
+        self, names: Sequence[str], hf_config: HFConfig
+    ) -> tuple[Owned[ModelArchitectureOffer], ModelInfo]:
+        """Who serves a checkpoint's ``architectures``, and what the frontend must know of the model.
+
+        Raises:
+            UnsupportedModelError: nobody, or not this configuration.
+            PluginError: the plugin's description failed.
+        """
+        return models.architecture(
+            names, hf_config, self.offers(ModelArchitectureOffer), self.load, self._booted.records
+        )
+
+    def check_selected(self) -> None:
+        """Checks ``requires`` and ``conflicts`` of everything selected so far, together; called when the plan is made.
+
+        Raises:
+            SelectionError: listing all that does not fit.
+        """
+        running = [
+            f"{kind.domain}:{owned.offer.name}" for kind in KINDS if kind.all_run for owned in self.offers(kind.offer)
+        ]
+        relations.check_relations(self._selected, running)
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _record(self, plugin: str) -> Record:
+        return next(record for record in self._booted.records if record.name == plugin and record.plugin is not None)
+
+    def _request(self, kind: type[Offer], purpose: str = "", how: str = "") -> pick.Request:
+        return pick.Request(kind=kind_of(kind), records=self._booted.records, purpose=purpose, how=how)
+
+    def _chosen(self, kind: type[Offer], choice: Choice[O]) -> Choice[O]:
+        self._selected[f"{kind_of(kind).domain}:{choice.chosen.offer.name}"] = choice.chosen
+        return choice
+
+    def _platform_plugin(self) -> str:
+        return self.platform_choice.chosen.plugin if self.platform_choice else ""
+
+    def _friends(self) -> frozenset[str]:
+        return ops.friends_of(self._platform_plugin(), self._booted.records, self._allow)
+
+    def _take_out(self, plugin: str, failure: Failure) -> None:
+        """A plugin failed after its offers were registered: it goes wholly, or the start stops."""
+        record = self._record(plugin)
+        fail(record, failure)
+        if self._allow.must_load(record.candidate):
+            raise PluginError(f"{record.message()}. It was asked for by name.") from failure.error
+        in_use = sorted(key for key, owned in self._selected.items() if owned.plugin == plugin)
+        if in_use:
+            raise PluginError(f"{record.message()}. {', '.join(in_use)} of it is in use.") from failure.error
+        self._booted.host.unregister(plugin)
+        self._registry = self._registry.without(plugin)
+        self._manifest = None
+        logger.warning("%s", record.message())
+
+    def _note(self, plugin: str, failure: Failure) -> None:
+        logger.warning("plugin %r failed while stopping: %s", plugin, failure.reason)

@@ -1,0 +1,92 @@
+"""What the kernel knows of one plugin while it boots and runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kernelet.contracts.offer import NO_OPTIONS, Offer, Schema
+from kernelet.kernel.discovery import Candidate
+from kernelet.kernel.failure import Failure
+from kernelet.kernel.kinds import Kind
+from kernelet.kernel.report import OfferReport, PluginReport, State
+
+
+@dataclass(kw_only=True)
+class Record:
+    """A plugin's state; changed by the kernel only.
+
+    Attributes:
+        candidate: What was discovered.
+        state: What became of it so far.
+        reason: Why.
+        fix: What to do about it.
+        failure: What it raised.
+        plugin: The imported plugin.
+        hooks: Names of the hooks that it implements.
+        schema: Its options.
+        offers: All its offers, each with the reason why it is not active, or an empty text.
+        remarks: State and reason of single offers, by (domain, name), e.g. of a platform's probe.
+    """
+
+    candidate: Candidate
+    state: State = State.ACTIVE
+    reason: str = ""
+    fix: str = ""
+    failure: Failure | None = None
+    plugin: object | None = None
+    hooks: frozenset[str] = frozenset()
+    schema: Schema = field(default_factory=lambda: NO_OPTIONS)
+    offers: list[tuple[Kind, Offer, str]] = field(default_factory=list)
+    remarks: dict[tuple[str, str], tuple[State, str]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.candidate.name
+
+    @property
+    def active(self) -> bool:
+        """Whether its hooks are registered."""
+        return self.plugin is not None and self.state in {State.ACTIVE, State.DECLINED}
+
+    def refuse(self, state: State, reason: str, fix: str = "", failure: Failure | None = None) -> None:
+        """Notes that the plugin does not run."""
+        self.state, self.reason, self.fix, self.failure = state, reason, fix, failure
+
+    def may_offer(self, domain: str) -> bool:
+        """Whether it could have offered something in a domain: its metadata or its hooks say so, or say nothing."""
+        domains = self.candidate.domains
+        return domain in domains or (not domains and not self.hooks)
+
+    def message(self) -> str:
+        """Plugin, reason and what to do, for errors and warnings."""
+        return f"{self.candidate} {self.state}: {self.reason}" + (f". To do: {self.fix}" if self.fix else "")
+
+    def report(self) -> PluginReport:
+        """The row for people."""
+        offers = tuple(self._offer_report(*entry) for entry in self.offers)
+        state, reason = self.state, self.reason
+        if self.active and offers and all(offer.state is State.BLOCKED for offer in offers):
+            state, reason = State.BLOCKED, offers[0].reason
+        candidate = self.candidate
+        return PluginReport(
+            name=candidate.name,
+            distribution=candidate.distribution,
+            version=candidate.version,
+            entry_point=candidate.entry_point,
+            path=candidate.path,
+            state=state,
+            reason=reason,
+            fix=self.fix,
+            offers=offers,
+            trace=self.failure.trace if self.failure else "",
+        )
+
+    def _offer_report(self, kind: Kind, offer: Offer, inactive: str) -> OfferReport:
+        state, reason = self.remarks.get((kind.domain, offer.name), (State.ACTIVE, ""))
+        if inactive:
+            state, reason = State.BLOCKED, inactive
+        if not self.active:
+            state, reason = self.state, self.reason
+        return OfferReport(
+            domain=kind.domain, kind=kind.label, name=offer.name, state=state, reason=reason, summary=offer.summary
+        )

@@ -1,0 +1,73 @@
+"""Selects the attention of a layer by what the layer asks and what the platform can do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kernelet.contracts.attention import AttentionOffer, AttentionSpec
+from kernelet.contracts.platform import Capabilities, PlatformChoice
+from kernelet.contracts.plugins import Choice, Owned
+from kernelet.errors import SelectionError
+from kernelet.kernel.select.pick import Request, best, by_name
+
+
+def why_not(offer: AttentionOffer, spec: AttentionSpec, capabilities: Capabilities) -> str:
+    """Every reason why an offer cannot serve a layer, in one line; empty if it can."""
+    reasons = []
+    if spec.kind not in offer.kinds:
+        reasons.append(f"serves {', '.join(sorted(offer.kinds))}, not {spec.kind}")
+    if offer.dtypes and spec.dtype not in offer.dtypes:
+        reasons.append(f"takes {', '.join(offer.dtypes)}, not {spec.dtype}")
+    if offer.head_sizes and spec.head_size not in offer.head_sizes:
+        reasons.append(f"takes head sizes {', '.join(map(str, offer.head_sizes))}, not {spec.head_size}")
+    if spec.block_size % offer.block_size_multiple:
+        reasons.append(f"needs a block size that {offer.block_size_multiple} divides, not {spec.block_size}")
+    if spec.soft_cap is not None and not offer.soft_cap:
+        reasons.append("has no soft cap")
+    if spec.sinks and not offer.sinks:
+        reasons.append("has no sinks")
+    if reason := missing_features(offer.required_features, capabilities):
+        reasons.append(reason)
+    least, here = offer.min_compute_capability, capabilities.compute_capability
+    if least is not None and (here is None or here < least):
+        found = "none" if here is None else f"{here[0]}.{here[1]}"
+        reasons.append(f"needs compute capability {least[0]}.{least[1]}, here is {found}")
+    return "; ".join(reasons)
+
+
+def missing_features(required: frozenset[str], capabilities: Capabilities) -> str:
+    """Which required features the platform lacks; empty if none."""
+    missing = required - capabilities.features
+    return f"needs the platform features {', '.join(sorted(missing))}" if missing else ""
+
+
+def select_attention(
+    request: Request,
+    offers: Sequence[Owned[AttentionOffer]],
+    spec: AttentionSpec,
+    platform: PlatformChoice,
+    named: Mapping[str, str],
+) -> Choice[AttentionOffer]:
+    """Named for the layer's kind or for all, else what fits, in the platform's order, then by priority.
+
+    Raises:
+        SelectionError: the named one does not fit, nothing fits, or several are equally good.
+    """
+    name = named.get(spec.kind) or named.get("")
+    refused = {o.offer.name: reason for o in offers if (reason := why_not(o.offer, spec, platform.capabilities))}
+    if name is not None:
+        chosen = by_name(request, offers, name)
+        if name in refused:
+            raise SelectionError(
+                f"Attention backend {name!r} was named and cannot serve {request.purpose}: {refused[name]}. "
+                f"Name another for this kind: --attention-backend {spec.kind}=NAME."
+            )
+        others = {o.offer.name: f"{name} was named" for o in offers if o is not chosen}
+        return Choice(chosen=chosen, reason="named", refused=others | refused)
+    fitting = [owned for owned in offers if owned.offer.name not in refused]
+    order = platform.attention_order
+    rank = {
+        o.offer.name: (len(order) - order.index(o.offer.name) if o.offer.name in order else 0, o.offer.priority)
+        for o in fitting
+    }
+    return best(request, fitting, refused, rank)
