@@ -6,7 +6,7 @@ import pytest
 from workspace import modules
 
 
-@pytest.mark.parametrize("module", [m for m in modules() if not m.is_package], ids=str)
+@pytest.mark.parametrize("module", [m for m in modules() if not m.path.stem.startswith("__")], ids=str)
 def test_module_has_a_test(module):
     inside = module.path.relative_to(module.path.parts[0])
     test = module.distribution.folder / "tests/unit" / inside.with_name(f"test_{inside.stem.lstrip('_')}.py")
