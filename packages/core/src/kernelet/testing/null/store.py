@@ -60,14 +60,12 @@ class GroupStore:
         if wrong.size:
             position = start + int(wrong[0])
             raise PlanError(
-                f"attention at position {position} reads block {table[position // self.block_size]}, which does not hold "
-                f"this request's token there ({wrong.size} of {len(digests)} positions are wrong)"
+                f"attention at position {position} reads block {table[position // self.block_size]}, which does not "
+                f"hold this request's token there ({wrong.size} of {len(digests)} positions are wrong)"
             )
 
     def _where(self, table: Sequence[int], start: int, end: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        size = self.block_size
         blocks = np.array(self.blocks(table, start, end), dtype=np.int64)
         positions = np.arange(start, end, dtype=np.int64)
-        return (
-            blocks[positions // self.block_size - start // self.block_size] * self.block_size
-            + positions % self.block_size
-        )
+        return blocks[positions // size - start // size] * size + positions % size

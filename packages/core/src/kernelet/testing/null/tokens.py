@@ -34,8 +34,8 @@ def digests(token_ids: Iterable[int], digest: int = START) -> list[int]:
 def next_token(digest: int, num_outputs: int, params: SamplerParams, vocab_size: int) -> int:
     """The token after a sequence.
 
-    Greedy requests all agree; others depend on their seed too. The shape of the distribution (top_p, penalties, ...) means
-    nothing here, but forbidden tokens are never chosen.
+    Greedy requests all agree; others depend on their seed too. The shape of the distribution (top_p, penalties, ...)
+    means nothing here, but forbidden tokens are never chosen.
 
     Args:
         digest: Of the whole sequence.
