@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import Distribution
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -166,6 +166,6 @@ def _resolve_shadowing(candidate: Candidate, search_path: Sequence[str] | None) 
         f"{candidate.version} in {candidate.path}"
     )
     if any(point.name == candidate.name for point in first.entry_points.select(group=PLUGIN_GROUP)):
-        return None, f"{remark}; remove one of them"
+        return None, f"{remark}; remove one of them" if first.version != candidate.version else ""
     problem = f"{remark} and has no plugin {candidate.name!r}; remove what is in {_root(first)} (a stale egg-info?)"
-    return Candidate(**(vars(candidate) | {"problem": problem})), ""
+    return replace(candidate, problem=problem), ""

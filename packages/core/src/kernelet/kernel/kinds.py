@@ -33,7 +33,7 @@ class Kind:
         domain: Its contract domain.
         label: What people call it.
         collect: Calls its hook.
-        flag: The command line's flag that names one; empty: the model or the layer decides.
+        flag: The command line's flag that names one; empty: nobody does, the model or the layer decides, or all run.
         all_run: Every offer is used, there is nothing to select.
         opt_in: Why it must be named; empty: it need not.
         named: Offers of the kind that the configuration names.
@@ -89,7 +89,6 @@ KINDS: tuple[Kind, ...] = (
         domain="cache",
         label="cache spec",
         collect=lambda hooks: hooks.cache.cache_specs(),
-        all_run=True,
         claims=lambda offer: (offer.kind,),
     ),
     Kind(
@@ -104,14 +103,12 @@ KINDS: tuple[Kind, ...] = (
         domain="model",
         label="model architecture",
         collect=lambda hooks: hooks.model.model_architectures(),
-        all_run=True,
     ),
     Kind(
         offer=ModelSourceOffer,
         domain="model",
         label="model source",
         collect=lambda hooks: hooks.model.model_sources(),
-        all_run=True,
         claims=lambda offer: tuple(offer.models),
     ),
     Kind(

@@ -20,15 +20,15 @@ from kernelet.kernel import models
 from kernelet.kernel.allow import AllowList
 from kernelet.kernel.boot import Booted, boot, fail
 from kernelet.kernel.configure import Changes, RecordedChange
-from kernelet.kernel.discovery import Candidate, discover
+from kernelet.kernel.discovery import discover
 from kernelet.kernel.failure import Contained, Failure
 from kernelet.kernel.imports import import_string
 from kernelet.kernel.kinds import KINDS, kind_of
 from kernelet.kernel.lifecycle import Lifecycle
 from kernelet.kernel.loader import builtin_candidate, handed_candidates
-from kernelet.kernel.manifest import Manifest, compare, make_manifest
+from kernelet.kernel.manifest import Manifest, check_installed, compare, make_manifest
 from kernelet.kernel.record import Record
-from kernelet.kernel.report import PluginReport, State
+from kernelet.kernel.report import PluginReport
 from kernelet.kernel.select import attention, ops, pick, relations
 from kernelet.kernel.select import platform as platforms
 
@@ -64,6 +64,7 @@ class Kernel:
         self._registry = booted.registry
         self._platform: PlatformChoice | None = None
         self._selected: dict[str, Owned[Any]] = {}
+        self._friends: frozenset[str] = frozenset()
         self._manifest: Manifest | None = None
         self.lifecycle = Lifecycle(booted.hooks, role, self._take_out, self._note)
 
@@ -126,11 +127,11 @@ class Kernel:
             AllowList.from_config(config), only=names, required=names, blocked=frozenset(), origin="the manifest"
         )
         candidates = [builtin_candidate(), *discover(search_path).candidates, *handed_candidates(strings)]
-        present = {candidate.name for candidate in candidates}
-        wanted: list[Candidate] = [candidate for candidate in candidates if candidate.name in names]
+        here, there = f"this {role} process", "its parent"
+        check_installed(manifest, candidates, here=here, there=there)
+        wanted = [candidate for candidate in candidates if candidate.name in names]
         kernel = cls(boot(wanted, allow, config), allow, config, role)
-        if not names <= present or kernel.manifest.digest != manifest.digest:
-            compare(kernel.manifest, manifest, here=f"this {role} process", there="its parent")
+        compare(kernel.manifest, manifest, here=here, there=there)
         return kernel
 
     @property
@@ -216,7 +217,7 @@ class Kernel:
             dtype,
             shape,
             self.select_platform().capabilities,
-            self._friends(),
+            self._friends,
             self.config.kernels,
             self.load,
         )
@@ -236,7 +237,7 @@ class Kernel:
             dtype,
             platform.capabilities,
             self._platform_plugin(),
-            self._friends(),
+            self._friends,
         )
         return choice and self._chosen(OpOffer, choice)
 
@@ -269,16 +270,14 @@ class Kernel:
             ) from (box.failure.error if box.failure else None)
         self._platform, self.platform_choice, self.platform_config = facts, choice, config
         self._chosen(PlatformOffer, choice)
+        self._friends = ops.friends_of(owned.plugin, self._booted.records, self._allow)
         return facts
 
     def probe_platforms(self) -> tuple[platforms.Probed, ...]:
         """Probes every platform and notes in the reports which declined or failed; raises nothing."""
         probed = tuple(platforms.probe(owned, self.load) for owned in self.offers(PlatformOffer))
         for one in probed:
-            record = self._record(one.owned.plugin)
-            record.remarks["platform", one.owned.offer.name] = (one.state, one.reason)
-            if all(o.plugin != record.name or p.state is not State.ACTIVE for p in probed for o in [p.owned]):
-                record.state, record.reason, record.failure = one.state, one.reason, one.failure
+            self._record(one.owned.plugin).remarks["platform", one.owned.offer.name] = one.remark
         return probed
 
     def configure(self, config: EngineConfig) -> EngineConfig:
@@ -320,9 +319,11 @@ class Kernel:
             UnsupportedModelError: nobody, or not this configuration.
             PluginError: the plugin's description failed.
         """
-        return models.architecture(
+        owned, info = models.architecture(
             names, hf_config, self.offers(ModelArchitectureOffer), self.load, self._booted.records
         )
+        self._selected[f"model:{owned.offer.name}"] = owned
+        return owned, info
 
     def check_selected(self) -> None:
         """Checks ``requires`` and ``conflicts`` of everything selected so far, together; called when the plan is made.
@@ -330,10 +331,12 @@ class Kernel:
         Raises:
             SelectionError: listing all that does not fit.
         """
-        running = [
-            f"{kind.domain}:{owned.offer.name}" for kind in KINDS if kind.all_run for owned in self.offers(kind.offer)
-        ]
-        relations.check_relations(self._selected, running)
+        unselected = {kind: self.offers(kind.offer) for kind in KINDS if not kind.flag}
+        present = {f"{kind.domain}:{o.offer.name}" for kind, offers in unselected.items() for o in offers}
+        running = {
+            f"{kind.domain}:{o.offer.name}": o for kind, offers in unselected.items() if kind.all_run for o in offers
+        }
+        relations.check_relations(self._selected | running, present)
 
     # --- inside ----------------------------------------------------------------------------------
 
@@ -349,9 +352,6 @@ class Kernel:
 
     def _platform_plugin(self) -> str:
         return self.platform_choice.chosen.plugin if self.platform_choice else ""
-
-    def _friends(self) -> frozenset[str]:
-        return ops.friends_of(self._platform_plugin(), self._booted.records, self._allow)
 
     def _take_out(self, plugin: str, failure: Failure) -> None:
         """A plugin failed after its offers were registered: it goes wholly, or the start stops."""

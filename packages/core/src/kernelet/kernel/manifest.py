@@ -103,6 +103,21 @@ def compare(mine: Manifest, theirs: Manifest, *, here: str = "this process", the
     )
 
 
+def check_installed(manifest: Manifest, candidates: Iterable[Candidate], *, here: str, there: str) -> None:
+    """Finds plugins of a manifest that are not even installed here.
+
+    Raises:
+        ManifestMismatchError: naming them, and both sides.
+    """
+    found = {candidate.name for candidate in candidates}
+    missing = [entry for entry in manifest.plugins if entry.name not in found]
+    if missing:
+        lines = "\n".join(f"  {e.name}: {there} has {e.distribution} {e.version} ({e.path})" for e in missing)
+        raise ManifestMismatchError(
+            f"{here} lacks plugins that {there} runs:\n{lines}\nInstall the same versions for both."
+        )
+
+
 def _differences(left: ManifestEntry | None, right: ManifestEntry | None, here: str, there: str) -> list[str]:
     if left is None or right is None:
         have, lack, entry = (there, here, right) if left is None else (here, there, left)
@@ -174,7 +189,10 @@ def _recorded_files(candidate: Candidate) -> dict[str, Path]:
 
 def _package_files(candidate: Candidate, plugin: object) -> dict[str, Path]:
     if not candidate.entry_point:
-        source = inspect.getsourcefile(plugin if inspect.ismodule(plugin) else type(plugin))
+        try:
+            source = inspect.getsourcefile(plugin if inspect.ismodule(plugin) else type(plugin))
+        except TypeError:  # written at a prompt
+            source = None
         return {Path(source).name: Path(source)} if source else {}
     top = candidate.entry_point.partition(":")[0].partition(".")[0]
     spec = importlib.util.find_spec(top)

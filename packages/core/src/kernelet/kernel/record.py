@@ -11,6 +11,15 @@ from kernelet.kernel.kinds import Kind
 from kernelet.kernel.report import OfferReport, PluginReport, State
 
 
+@dataclass(frozen=True, kw_only=True)
+class Remark:
+    """What became of one offer after it was registered."""
+
+    state: State
+    reason: str
+    failure: Failure | None = None
+
+
 @dataclass(kw_only=True)
 class Record:
     """A plugin's state; changed by the kernel only.
@@ -25,7 +34,7 @@ class Record:
         hooks: Names of the hooks that it implements.
         schema: Its options.
         offers: All its offers, each with the reason why it is not active, or an empty text.
-        remarks: State and reason of single offers, by (domain, name), e.g. of a platform's probe.
+        remarks: What is known of single offers, by (domain, name): what a platform's probe said, say.
     """
 
     candidate: Candidate
@@ -37,7 +46,7 @@ class Record:
     hooks: frozenset[str] = frozenset()
     schema: Schema = field(default_factory=lambda: NO_OPTIONS)
     offers: list[tuple[Kind, Offer, str]] = field(default_factory=list)
-    remarks: dict[tuple[str, str], tuple[State, str]] = field(default_factory=dict)
+    remarks: dict[tuple[str, str], Remark] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -46,7 +55,7 @@ class Record:
     @property
     def active(self) -> bool:
         """Whether its hooks are registered."""
-        return self.plugin is not None and self.state in {State.ACTIVE, State.DECLINED}
+        return self.plugin is not None and self.state is State.ACTIVE
 
     def refuse(self, state: State, reason: str, fix: str = "", failure: Failure | None = None) -> None:
         """Notes that the plugin does not run."""
@@ -64,9 +73,11 @@ class Record:
     def report(self) -> PluginReport:
         """The row for people."""
         offers = tuple(self._offer_report(*entry) for entry in self.offers)
-        state, reason = self.state, self.reason
+        state, reason, failure = self.state, self.reason, self.failure
         if self.active and offers and all(offer.state is State.BLOCKED for offer in offers):
             state, reason = State.BLOCKED, offers[0].reason
+        elif self.active and (remark := self._platform_remark()):
+            state, reason, failure = remark.state, remark.reason, remark.failure
         candidate = self.candidate
         return PluginReport(
             name=candidate.name,
@@ -78,11 +89,20 @@ class Record:
             reason=reason,
             fix=self.fix,
             offers=offers,
-            trace=self.failure.trace if self.failure else "",
+            trace=failure.trace if failure else "",
         )
 
+    def _platform_remark(self) -> Remark | None:
+        """What its platforms' probes said, if none of them is available: failures first."""
+        keys = [(kind.domain, offer.name) for kind, offer, _ in self.offers if kind.domain == "platform"]
+        remarks = [self.remarks[key] for key in keys if key in self.remarks]
+        if len(remarks) < len(keys) or any(remark.state is State.ACTIVE for remark in remarks):
+            return None
+        return min(remarks, key=lambda remark: remark.state is not State.FAILED, default=None)
+
     def _offer_report(self, kind: Kind, offer: Offer, inactive: str) -> OfferReport:
-        state, reason = self.remarks.get((kind.domain, offer.name), (State.ACTIVE, ""))
+        remark = self.remarks.get((kind.domain, offer.name))
+        state, reason = (remark.state, remark.reason) if remark else (State.ACTIVE, "")
         if inactive:
             state, reason = State.BLOCKED, inactive
         if not self.active:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from kernelet.contracts.lifecycle import PluginOptions
-from kernelet.contracts.offer import NO_OPTIONS, Option, Schema, Settings
+from kernelet.contracts.offer import Option, Schema, Settings
 from kernelet.errors import ConfigError, PluginError
 from kernelet.kernel.allow import close_to
 
@@ -118,6 +118,3 @@ def _fill(plugin: str, schema: Schema, given: Mapping[str, object]) -> dict[str,
         except ValueError as error:
             raise ConfigError(f"--set {plugin}.{key}: {error}") from None
     return values
-
-
-__all__ = ["NO_OPTIONS", "check_options", "parse", "resolve"]

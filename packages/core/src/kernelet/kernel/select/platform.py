@@ -9,7 +9,7 @@ from kernelet.contracts.platform import Capabilities, PlatformChoice, PlatformCo
 from kernelet.contracts.plugins import Choice, Owned
 from kernelet.errors import PluginError, SelectionError
 from kernelet.kernel.failure import Contained, Failure
-from kernelet.kernel.record import Record
+from kernelet.kernel.record import Record, Remark
 from kernelet.kernel.report import State
 from kernelet.kernel.select.pick import Request, best, by_name
 
@@ -36,6 +36,11 @@ class Probed:
         if self.failure:
             return self.failure.reason
         return self.probe.reason if self.probe else ""
+
+    @property
+    def remark(self) -> Remark:
+        """For the plugin's report."""
+        return Remark(state=self.state, reason=self.reason, failure=self.failure)
 
 
 def probe(owned: Owned[PlatformOffer], load: Load) -> Probed:
