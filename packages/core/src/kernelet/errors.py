@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 
 class KerneletError(Exception):
     """Base of all errors raised on purpose."""
@@ -90,7 +93,15 @@ class ChatTemplateError(RequestError):
 
 
 class RequestFailedError(RequestError):
-    """A request was accepted and then failed by itself while it ran."""
+    """A request was accepted and then failed by itself while it ran.
+
+    Attributes:
+        outputs: What was made of all requests of the call, in their order; empty where the call had one request.
+    """
+
+    def __init__(self, message: str, *, outputs: Sequence[Any] = ()) -> None:
+        super().__init__(message)
+        self.outputs = tuple(outputs)
 
 
 # --- running -------------------------------------------------------------------------------------

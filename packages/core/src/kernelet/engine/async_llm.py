@@ -1,0 +1,148 @@
+"""The engine for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from kernelet.config import EngineConfig
+from kernelet.contracts.executor import EnginePlan
+from kernelet.contracts.sampling import SamplingParams
+from kernelet.engine.bootstrap import start_engine
+from kernelet.engine.client import EngineClient
+from kernelet.engine.frontend import Frontend
+from kernelet.engine.input_processor import check_request_id
+from kernelet.engine.owned_request import OwnedRequest
+from kernelet.engine.prompts import ParsedPrompt, Prompt
+from kernelet.engine.stats import EngineStats
+from kernelet.errors import EngineDeadError, ParameterError, RequestFailedError
+from kernelet.request.outputs import EngineOutput, RequestOutput
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+Item = Sequence[EngineOutput] | EngineDeadError | None
+"""What comes to a request's iteration; None: it was aborted by name."""
+
+
+class AsyncLLM(EngineClient):
+    """A model that answers many requests at once, each as an asynchronous iteration.
+
+    Making one loads the model and blocks; in a running event loop use ``await AsyncLLM.create(...)``.
+
+    Args:
+        model: A plugin's model name, a local folder, or a Hugging Face hub id.
+        options: As for ``LLM``; see ``kernelet.engine.options``.
+
+    Raises:
+        KerneletError: the engine cannot start, and why.
+    """
+
+    def __init__(self, model: str, **options: Any) -> None:
+        self._frontend = start_engine(model, options)
+        self._ids = itertools.count()
+        self._open: dict[str, asyncio.Queue[Item]] = {}
+
+    @classmethod
+    async def create(cls, model: str, **options: Any) -> Self:
+        """Loads the model on another thread."""
+        return await asyncio.to_thread(cls, model, **options)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.shutdown()
+
+    @property
+    def frontend(self) -> Frontend:
+        """Tokenizer, chat template and checks of the model."""
+        return self._frontend
+
+    @property
+    def config(self) -> EngineConfig:
+        return self._frontend.config
+
+    @property
+    def plan(self) -> EnginePlan:
+        return self._frontend.client.plan
+
+    async def generate(
+        self,
+        prompt: Prompt | ParsedPrompt,
+        sampling_params: SamplingParams | None = None,
+        request_id: str | None = None,
+        *,
+        priority: int = 0,
+    ) -> AsyncGenerator[RequestOutput, None]:
+        name = f"request-{next(self._ids)}" if request_id is None else check_request_id(request_id)
+        params = SamplingParams() if sampling_params is None else sampling_params
+        prepared = await asyncio.to_thread(
+            self._frontend.input_processor.prepare, prompt, params, request_id=name, priority=priority
+        )
+        if name in self._open:
+            raise ParameterError("request_id", f"{name!r} is in use: choose another")
+        loop, items = asyncio.get_running_loop(), asyncio.Queue[Item]()
+
+        def sink(outputs: Sequence[EngineOutput] | EngineDeadError) -> None:
+            loop.call_soon_threadsafe(items.put_nowait, outputs)
+
+        self._open[name] = items
+        try:
+            with self._frontend.own(prepared, sink) as request:
+                async for output in self._outputs(request, items):
+                    yield output
+        finally:
+            del self._open[name]
+
+    @staticmethod
+    async def _outputs(request: OwnedRequest, items: asyncio.Queue[Item]) -> AsyncGenerator[RequestOutput, None]:
+        """One item for all steps that were finished since the item before."""
+        while not request.finished:
+            waiting = [await items.get()]
+            while not items.empty():
+                waiting.append(items.get_nowait())
+            for item in waiting:
+                output = request.aborted() if item is None else request.update(item)
+            if request.error is not None:
+                raise RequestFailedError(request.error)
+            yield output
+
+    def chat(
+        self, messages: Sequence[Mapping[str, Any]], sampling_params: SamplingParams | None = None, **template: Any
+    ) -> AsyncGenerator[RequestOutput, None]:
+        """``generate`` for the prompt that the chat template makes of messages.
+
+        Args:
+            messages: Objects with ``role`` and ``content``.
+            sampling_params: None: the defaults.
+            template: As for ``LLM.chat``.
+
+        Raises:
+            ChatTemplateError: the model has no template, or it refused the messages.
+        """
+        return self.generate(self._frontend.chat_prompt(messages, **template), sampling_params)
+
+    async def abort(self, request_id: str) -> None:
+        items = self._open.get(request_id)
+        if items is not None:
+            items.put_nowait(None)
+
+    async def stats(self) -> EngineStats:
+        return self._frontend.client.stats()
+
+    async def reset_prefix_cache(self) -> None:
+        await asyncio.to_thread(self._frontend.client.reset_prefix_cache)
+
+    async def control(self, plugin: str, name: str, payload: bytes) -> bytes:
+        return await asyncio.to_thread(self._frontend.client.control, plugin, name, payload)
+
+    async def check_health(self) -> None:
+        self._frontend.client.check_health()
+
+    async def shutdown(self) -> None:
+        await asyncio.to_thread(self._frontend.close)

@@ -1,0 +1,237 @@
+"""From a user's options to a running engine. Every process role starts here."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kernelet.config import CacheConfig, EngineConfig, ModelConfig, ParallelConfig, PluginsConfig, SchedulerConfig
+from kernelet.contracts.executor import Executor, ExecutorOffer
+from kernelet.contracts.lifecycle import ProcessRole
+from kernelet.contracts.model import ModelSourceOffer
+from kernelet.contracts.platform import PlatformChoice, PlatformConfig
+from kernelet.contracts.sampling import LogitsProcessorOffer
+from kernelet.contracts.stats import StatLogger, StatLoggerOffer
+from kernelet.engine.core import EngineCore
+from kernelet.engine.frontend import Frontend
+from kernelet.engine.in_process import InProcessClient, RunningCore
+from kernelet.engine.input_processor import InputProcessor
+from kernelet.engine.model_config import build_model_config
+from kernelet.engine.model_resolution import resolve_model
+from kernelet.engine.option_sources import ResolvedOptions, resolve_options
+from kernelet.engine.options import EngineOptions
+from kernelet.engine.stats import StatDispatcher
+from kernelet.errors import ConfigError, KerneletError
+from kernelet.kernel import Kernel
+from kernelet.request.extra_args import Validators
+from kernelet.text.chat_template import ChatTemplate
+from kernelet.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configured:
+    """An engine that is decided on and not started.
+
+    Attributes:
+        kernel: The plugins of this process.
+        platform: The selected platform.
+        platform_config: Its half that lives here.
+        config: Final: with every plugin's changes (``kernel.config_changes``).
+        resolved: The user's options and who set each.
+    """
+
+    kernel: Kernel
+    platform: PlatformChoice
+    platform_config: PlatformConfig
+    config: EngineConfig
+    resolved: ResolvedOptions
+
+
+def start_engine(model: str, arguments: Mapping[str, object]) -> Frontend:
+    """Configures and starts an engine in this process.
+
+    Args:
+        model: A plugin's model name, a local folder, or a Hugging Face hub id.
+        arguments: Options by name; ``plugins`` may hold plugin objects beside names.
+
+    Raises:
+        KerneletError: it cannot start, and why.
+    """
+    rest, objects = take_objects(arguments)
+    return start(configure_engine(model, resolve_options(rest), objects))
+
+
+def take_objects(arguments: Mapping[str, object]) -> tuple[dict[str, object], tuple[object, ...]]:
+    """Takes the plugin objects out of ``plugins``, which keeps names and import strings."""
+    given = arguments.get("plugins")
+    if not isinstance(given, list | tuple) or all(isinstance(one, str) for one in given):
+        return dict(arguments), ()
+    names = [one for one in given if isinstance(one, str)]
+    rest = {name: value for name, value in arguments.items() if name != "plugins"}
+    return rest | ({"plugins": names} if names else {}), tuple(one for one in given if not isinstance(one, str))
+
+
+def boot_kernel(options: EngineOptions, objects: Sequence[object] = ()) -> Kernel:
+    """The plugins of this process, as the options say. Plugin objects and import strings add to what names select."""
+    imports = tuple(one for one in options.plugins or () if ":" in one)
+    return Kernel.boot(plugins_config(options), role=ProcessRole.FRONTEND, plugins=(*imports, *objects))
+
+
+def find_model(name: str, kernel: Kernel) -> Path:
+    """The folder of a model.
+
+    Raises:
+        ModelNotFoundError: saying for each way why it failed.
+    """
+    known = [model for owned in kernel.offers(ModelSourceOffer) for model in owned.offer.models]
+    return resolve_model(name, kernel.model_source, known)
+
+
+def configure_engine(model: str, resolved: ResolvedOptions, objects: Sequence[object] = ()) -> Configured:
+    """Everything up to the start: plugins, platform, the model's folder and configuration, plugins' changes.
+
+    Raises:
+        KerneletError: something does not fit, and what to do.
+    """
+    if not model:
+        raise ConfigError("model: got an empty text, expected a name or a folder")
+    options = resolved.options
+    kernel = boot_kernel(options, objects)
+    platform = kernel.select_platform()
+    assert kernel.platform_config is not None
+    model_config = build_model_config(
+        model, find_model(model, kernel), options, platform.capabilities, kernel.architecture
+    )
+    config = kernel.configure(engine_config(model_config, options))
+    return Configured(
+        kernel=kernel, platform=platform, platform_config=kernel.platform_config, config=config, resolved=resolved
+    )
+
+
+def start(configured: Configured) -> Frontend:
+    """Loads the model and starts the engine on its own thread.
+
+    Raises:
+        KerneletError: it cannot start, and why.
+    """
+    kernel, config = configured.kernel, configured.config
+    tokenizer = load_tokenizer(config.model)
+    template = None if tokenizer is None else ChatTemplate.from_folder(config.model.path, tokenizer.special_tokens)
+    processor = InputProcessor(tokenizer, config.model, configured.platform_config, argument_validators(configured))
+    kernel.lifecycle.process_started()
+    client = InProcessClient(lambda: start_core(configured))
+    return Frontend(
+        client=client,
+        config=config,
+        tokenizer=tokenizer,
+        chat_template=template,
+        input_processor=processor,
+        close=Once(client.shutdown, kernel.lifecycle.process_stopped),
+    )
+
+
+@dataclass(frozen=True)
+class Once:
+    """Calls functions in order, the first time only."""
+
+    first: Callable[[], None]
+    then: Callable[[], None]
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self) -> None:
+        if self._lock.acquire(blocking=False):
+            self.first()
+            self.then()
+
+
+def start_core(configured: Configured) -> RunningCore:
+    """Executor and core; called on the engine's thread.
+
+    Raises:
+        KerneletError: the model does not load or does not fit.
+    """
+    kernel, config = configured.kernel, configured.config
+    owned = kernel.select(ExecutorOffer, config.parallel.executor).chosen
+    executor: Executor = kernel.load(owned)(config, configured.platform, kernel)
+    try:
+        plan = executor.start()
+        kernel.check_selected()
+        if plan.cache is None:
+            raise KerneletError(f"executor {owned.offer.name!r} returned a plan without cache groups: report it")
+        core = EngineCore.from_plugins(config, executor, plan.cache, kernel)
+        kernel.lifecycle.engine_started()
+    except BaseException:
+        executor.shutdown()
+        raise
+    return RunningCore(
+        core=core,
+        plan=plan,
+        close=Once(kernel.lifecycle.engine_stopped, executor.shutdown),
+        stats=StatDispatcher(make_stat_loggers(kernel)),
+        controls={},
+    )
+
+
+def make_stat_loggers(kernel: Kernel) -> list[tuple[str, StatLogger]]:
+    """Every offered stat logger."""
+    offers = kernel.offers(StatLoggerOffer)
+    return [(owned.offer.name, kernel.load(owned)(kernel.settings(owned.plugin))) for owned in offers]
+
+
+def load_tokenizer(model: ModelConfig) -> Tokenizer | None:
+    """The model's tokenizer; None where its folder has no trace of one.
+
+    Raises:
+        TokenizerError: it has one that cannot be used.
+    """
+    traces = ("tokenizer.json", "tokenizer_config.json", "tokenizer.model", "vocab.json")
+    if not any((Path(model.path) / name).exists() for name in traces):
+        return None
+    return Tokenizer.from_folder(model.path)
+
+
+def argument_validators(configured: Configured) -> Validators:
+    """Checks of ``extra_args`` by plugin: those of the logits processors that run."""
+    kernel, chosen = configured.kernel, configured.config.plugins.logits_processors
+    found = (kernel.select(LogitsProcessorOffer, name).chosen for name in chosen)
+    return {owned.plugin: kernel.load(owned).validate_params for owned in found}
+
+
+def plugins_config(options: EngineOptions) -> PluginsConfig:
+    """What the options say about plugins. Import strings are no names; a list of only them keeps the default set."""
+    names = tuple(one for one in options.plugins or () if ":" not in one)
+    return PluginsConfig(
+        allow=None if options.plugins is None or (options.plugins and not names) else names,
+        block=tuple(options.plugins_block),
+        platform=options.platform,
+        attention=options.attention_backend,
+        kernels=options.weight_kernel,
+        logits_processors=tuple(options.logits_processors),
+        settings=options.set,
+    )
+
+
+def engine_config(model: ModelConfig, options: EngineOptions) -> EngineConfig:
+    """The engine's configuration before plugins change it."""
+    return EngineConfig(
+        model=model,
+        cache=CacheConfig(
+            block_size=options.block_size,
+            num_blocks=options.num_blocks,
+            memory_bytes=options.kv_cache_memory_bytes,
+            memory_utilization=options.memory_utilization,
+            enable_prefix_caching=options.enable_prefix_caching,
+            eviction_policy=options.eviction_policy,
+        ),
+        scheduler=SchedulerConfig(
+            max_num_seqs=options.max_num_seqs,
+            max_num_batched_tokens=options.max_num_batched_tokens,
+            policy=options.scheduling_policy,
+        ),
+        parallel=ParallelConfig(
+            tensor_parallel_size=options.tensor_parallel_size, executor=options.distributed_executor_backend
+        ),
+        plugins=plugins_config(options),
+    )

@@ -1,0 +1,213 @@
+"""A prompt and its parameters to what the engine takes. All that can be wrong with a request is found here."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from kernelet.config import ModelConfig
+from kernelet.contracts.platform import PlatformConfig
+from kernelet.contracts.sampling import SamplerParams, SamplingParams
+from kernelet.engine.prompts import parse_prompt
+from kernelet.errors import ParameterError, PromptError
+from kernelet.request.extra_args import Validators
+from kernelet.request.lengths import resolve_max_tokens
+from kernelet.request.prompts import check_prompt_token_ids
+from kernelet.request.request import EngineRequest
+from kernelet.request.validation import validate_sampling_params
+from kernelet.request.values import integer, shown
+from kernelet.text.bad_words import bad_words_token_ids
+from kernelet.text.tokenizer import Tokenizer
+
+MAX_PRIORITY = 2**31 - 1
+
+GOLDEN = 0x9E3779B97F4A7C15
+MASK_64 = 2**64 - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreparedRequest:
+    """A request that passed every check.
+
+    Attributes:
+        request_id: As users know it.
+        prompt: Its text, where it came as text.
+        prompt_token_ids: Never empty.
+        params: Checked.
+        eos_token_ids: Ids that end it and are no stop token of the user's.
+        choices: One request to the engine for each of ``params.n`` answers.
+    """
+
+    request_id: str
+    prompt: str | None
+    prompt_token_ids: list[int]
+    params: SamplingParams
+    eos_token_ids: frozenset[int]
+    choices: tuple[EngineRequest, ...]
+
+
+class InputProcessor:
+    """Checks and prepares requests. Safe to use from several threads.
+
+    Args:
+        tokenizer: None where the model has none: prompts must be token ids, and output has no text.
+        model: Vocabulary and context.
+        platform: May refuse a request.
+        validators: Checks of ``extra_args`` by plugin.
+    """
+
+    def __init__(
+        self, tokenizer: Tokenizer | None, model: ModelConfig, platform: PlatformConfig, validators: Validators
+    ) -> None:
+        self._tokenizer = tokenizer
+        self._model = model
+        self._platform = platform
+        self._validators = validators
+
+    def prepare(
+        self,
+        prompt: object,
+        params: object,
+        *,
+        request_id: str,
+        priority: object = 0,
+    ) -> PreparedRequest:
+        """Everything that can be said about a request before it runs.
+
+        Raises:
+            RequestError: the first thing that is wrong with it.
+        """
+        checked = validate_sampling_params(params, self._model.vocab_size, self._validators)
+        parsed = parse_prompt(prompt)
+        ids = parsed.token_ids
+        if ids is None:
+            ids = self.encode(parsed.text or "", add_special_tokens=parsed.add_special_tokens)
+        ids = check_prompt_token_ids(ids, self._model.vocab_size)
+        max_tokens = resolve_max_tokens(len(ids), checked.max_tokens, self._model.max_model_len)
+        eos = self._eos_token_ids() if not checked.ignore_eos else frozenset()
+        stops = tuple(dict.fromkeys((*checked.stop_token_ids, *sorted(eos))))
+        check_room_before_min_tokens(checked, max_tokens, stops)
+        self._platform.validate_request(len(ids), checked)
+        worker_params = self._worker_params(checked, stops)
+        shared = {
+            "prompt_token_ids": ids,
+            "max_tokens": max_tokens,
+            "stop_token_ids": stops,
+            "priority": integer("priority", priority, -MAX_PRIORITY, MAX_PRIORITY),
+            "arrival_time": time.monotonic(),
+            "cache_salt": parsed.cache_salt,
+        }
+        return PreparedRequest(
+            request_id=request_id,
+            prompt=parsed.text,
+            prompt_token_ids=ids,
+            params=checked,
+            eos_token_ids=eos - set(checked.stop_token_ids),
+            choices=tuple(make_choices(request_id, worker_params, checked, shared)),
+        )
+
+    def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
+        """The token ids of a text.
+
+        Raises:
+            PromptError: the model has no tokenizer, or the text has no tokens.
+        """
+        if self._tokenizer is None:
+            raise PromptError(f"{self._model.model} has no tokenizer: give token ids ({{'prompt_token_ids': [...]}})")
+        return self._tokenizer.encode(text, add_special_tokens=add_special_tokens)
+
+    def _eos_token_ids(self) -> frozenset[int]:
+        known = self._tokenizer.eos_token_ids if self._tokenizer is not None else model_eos_ids(self._model.hf_config)
+        return frozenset(index for index in known if 0 <= index < self._model.vocab_size)
+
+    def _worker_params(self, params: SamplingParams, stops: tuple[int, ...]) -> SamplerParams:
+        """All but the seed, which differs by choice."""
+        words: Sequence[str] = params.bad_words
+        if (words or params.stop) and self._tokenizer is None:
+            field = "bad_words" if words else "stop"
+            raise ParameterError(field, f"{self._model.model} has no tokenizer, so there is no text: leave it out")
+        return SamplerParams(
+            seed=0,
+            temperature=params.temperature,
+            top_p=params.top_p,
+            top_k=params.top_k,
+            min_p=params.min_p,
+            presence_penalty=params.presence_penalty,
+            frequency_penalty=params.frequency_penalty,
+            repetition_penalty=params.repetition_penalty,
+            min_tokens=params.min_tokens,
+            suppressed_token_ids=stops if params.min_tokens else (),
+            bad_words_token_ids=bad_words_token_ids(self._tokenizer, words) if words and self._tokenizer else (),
+            logit_bias=params.logit_bias,
+            allowed_token_ids=None if params.allowed_token_ids is None else tuple(params.allowed_token_ids),
+            logprobs=params.logprobs,
+            prompt_logprobs=params.prompt_logprobs,
+            extra_args=params.extra_args,
+        )
+
+
+def make_choices(
+    request_id: str, worker_params: SamplerParams, params: SamplingParams, shared: dict[str, Any]
+) -> Iterable[EngineRequest]:
+    """One engine request an answer; only the first scores the prompt."""
+    seed = secrets.randbits(63) if params.seed is None else params.seed
+    for index in range(params.n):
+        mine = msgspec.structs.replace(
+            worker_params,
+            seed=choice_seed(seed, index),
+            prompt_logprobs=worker_params.prompt_logprobs if index == 0 else None,
+        )
+        name = f"{request_id}/{index}" if params.n > 1 else request_id
+        yield EngineRequest(request_id=name, params=mine, **shared)
+
+
+def choice_seed(seed: int, index: int) -> int:
+    """The seed of an answer: the request's own for the first, whatever ``n`` is; far apart for others.
+
+    The mixing function is SplitMix64 (Steele, Lea and Flood, 2014), cut to 63 bits.
+    """
+    if index == 0:
+        return seed
+    mixed = (seed + index * GOLDEN) & MASK_64
+    mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & MASK_64
+    mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & MASK_64
+    return (mixed ^ (mixed >> 31)) >> 1
+
+
+def check_room_before_min_tokens(params: SamplingParams, max_tokens: int, stops: tuple[int, ...]) -> None:
+    """``min_tokens`` must be reachable.
+
+    Raises:
+        ParameterError: it is not.
+    """
+    if params.min_tokens > max_tokens:
+        raise ParameterError(
+            "min_tokens", f"got {params.min_tokens}, but the context leaves {max_tokens} after the prompt: lower it"
+        )
+    allowed = params.allowed_token_ids
+    if params.min_tokens and allowed is not None and set(stops).issuperset(allowed):
+        raise ParameterError(
+            "min_tokens", "each of allowed_token_ids ends the text, so there is nothing to choose before min_tokens"
+        )
+
+
+def model_eos_ids(hf_config: Any) -> list[int]:
+    """``eos_token_id`` of config.json: an id, a list, or nothing."""
+    value = hf_config.get("eos_token_id")
+    return [] if value is None else list(value) if isinstance(value, list) else [value]
+
+
+def check_request_id(request_id: object) -> str:
+    """A request's name as users give it.
+
+    Raises:
+        ParameterError: it is no text, empty, or could be taken for one of a choice.
+    """
+    if not isinstance(request_id, str) or not request_id or "/" in request_id:
+        raise ParameterError("request_id", f"got {shown(request_id)}, expected text without '/'")
+    return request_id

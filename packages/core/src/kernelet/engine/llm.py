@@ -1,0 +1,236 @@
+"""The engine for scripts: a list of prompts in, a list of answers out."""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
+
+from kernelet.config import EngineConfig
+from kernelet.contracts.executor import EnginePlan
+from kernelet.contracts.sampling import SamplingParams
+from kernelet.engine.bootstrap import start_engine
+from kernelet.engine.frontend import Frontend
+from kernelet.engine.input_processor import PreparedRequest
+from kernelet.engine.progress import Progress, progress_bar
+from kernelet.engine.prompts import ParsedPrompt, Prompt, split_prompts
+from kernelet.engine.stats import EngineStats
+from kernelet.errors import EngineDeadError, ParameterError, RequestError, RequestFailedError
+from kernelet.request.outputs import EngineOutput, RequestOutput
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+Outputs = Sequence[EngineOutput] | EngineDeadError
+Arrivals = queue.SimpleQueue[tuple[int, Outputs]]
+Message = Mapping[str, Any]
+
+
+class LLM:
+    """A model, loaded into this process.
+
+    Args:
+        model: A plugin's model name, a local folder, or a Hugging Face hub id.
+        options: See ``kernelet.engine.options``: ``dtype``, ``max_model_len``, ``platform``, ``plugins``, ...; each may
+            also be set by a variable KERNELET_<NAME>. ``plugins`` may hold plugin objects beside names.
+
+    Raises:
+        KerneletError: the engine cannot start, and why.
+    """
+
+    def __init__(self, model: str, **options: Any) -> None:
+        self._frontend = start_engine(model, options)
+        self._ids = itertools.count()
+        self._finalizer = weakref.finalize(self, self._frontend.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.shutdown()
+
+    @property
+    def frontend(self) -> Frontend:
+        """Tokenizer, chat template and checks of the model."""
+        return self._frontend
+
+    @property
+    def config(self) -> EngineConfig:
+        """The engine's configuration."""
+        return self._frontend.config
+
+    @property
+    def plan(self) -> EnginePlan:
+        """How every layer is computed."""
+        return self._frontend.client.plan
+
+    def generate(
+        self,
+        prompts: Prompt | Sequence[Prompt | ParsedPrompt] | ParsedPrompt,
+        sampling_params: SamplingParams | Sequence[SamplingParams] | None = None,
+        *,
+        use_tqdm: bool = True,
+        priority: Sequence[int] | None = None,
+    ) -> list[RequestOutput]:
+        """Completes prompts, in one batch.
+
+        Every prompt and its parameters are checked before anything runs.
+
+        Args:
+            prompts: One or several: a text, a list of token ids, or ``{"prompt_token_ids": [...]}``.
+            sampling_params: For all, or one each; None: the defaults.
+            use_tqdm: Show a progress bar, in a terminal.
+            priority: One each; smaller is served first under the policy "priority".
+
+        Returns:
+            One result a prompt, in their order.
+
+        Raises:
+            RequestError: a request is wrong; the message starts with its index if there are several.
+            RequestFailedError: a request failed by itself; ``outputs`` has the results of all.
+            EngineDeadError: the engine stopped.
+        """
+        prepared = self._prepare(split_prompts(prompts), sampling_params, priority)
+        return self._run(prepared, progress_bar("Generating", len(prepared), "requests", shown=use_tqdm))
+
+    def stream(
+        self, prompt: Prompt | ParsedPrompt, sampling_params: SamplingParams | None = None
+    ) -> Iterator[RequestOutput]:
+        """Completes one prompt. Each item holds everything so far; the last one is ``finished``. Leaving early aborts.
+
+        Raises:
+            RequestError: the request is wrong, or failed by itself.
+            EngineDeadError: the engine stopped.
+        """
+        (request,) = self._prepare([prompt], sampling_params, None)
+        arrivals: Arrivals = queue.SimpleQueue()
+        with self._frontend.own(request, partial(put, arrivals, 0)) as owned:
+            while not owned.finished:
+                output = owned.update(arrivals.get()[1])
+                if owned.error is not None:
+                    raise RequestFailedError(owned.error)
+                yield output
+
+    def chat(
+        self,
+        messages: Sequence[Message] | Sequence[Sequence[Message]],
+        sampling_params: SamplingParams | Sequence[SamplingParams] | None = None,
+        *,
+        use_tqdm: bool = True,
+        **template: Any,
+    ) -> list[RequestOutput]:
+        """Answers one conversation, or several.
+
+        Args:
+            messages: A list of objects with ``role`` and ``content``, or a list of such lists.
+            sampling_params: For all, or one each; None: the defaults.
+            use_tqdm: Show a progress bar, in a terminal.
+            template: ``chat_template`` (name or source), ``add_generation_prompt``, ``continue_final_message``,
+                ``tools``, ``chat_template_kwargs``.
+
+        Raises:
+            ChatTemplateError: the model has no template, or it refused the messages.
+            RequestError: as for ``generate``.
+        """
+        several = bool(messages) and isinstance(messages[0], Sequence)
+        conversations: Sequence[Any] = messages if several else [messages]
+        prompts = each(conversations, "messages", lambda one: self._frontend.chat_prompt(one, **template))
+        return self.generate(prompts, sampling_params, use_tqdm=use_tqdm)
+
+    def chat_prompt(self, messages: Sequence[Message], **template: Any) -> ParsedPrompt:
+        """The prompt that the chat template makes of messages, for ``generate`` and ``stream``.
+
+        Raises:
+            ChatTemplateError: the model has no template, or it refused the messages.
+        """
+        return self._frontend.chat_prompt(messages, **template)
+
+    def stats(self) -> EngineStats:
+        """Totals since the start."""
+        return self._frontend.client.stats()
+
+    def reset_prefix_cache(self) -> None:
+        """Forgets cached prefixes."""
+        self._frontend.client.reset_prefix_cache()
+
+    def shutdown(self) -> None:
+        """Stops the engine and releases the model. May be called twice."""
+        self._finalizer()
+
+    def _prepare(
+        self,
+        prompts: Sequence[object],
+        sampling_params: SamplingParams | Sequence[SamplingParams] | None,
+        priority: Sequence[int] | None,
+    ) -> list[PreparedRequest]:
+        params = one_each("sampling_params", sampling_params, len(prompts), SamplingParams())
+        priorities = one_each("priority", priority, len(prompts), 0)
+        prepare = self._frontend.input_processor.prepare
+
+        def check(entry: tuple[object, object, object]) -> PreparedRequest:
+            return prepare(entry[0], entry[1], request_id=f"request-{next(self._ids)}", priority=entry[2])
+
+        return each(list(zip(prompts, params, priorities, strict=True)), "prompts", check)
+
+    def _run(self, requests: Sequence[PreparedRequest], progress: Progress) -> list[RequestOutput]:
+        arrivals: Arrivals = queue.SimpleQueue()
+        results: list[RequestOutput | None] = [None] * len(requests)
+        with progress, ExitStack() as stack:
+            owners = [
+                stack.enter_context(self._frontend.own(request, partial(put, arrivals, index)))
+                for index, request in enumerate(requests)
+            ]
+            left = len(owners)
+            while left:
+                index, outputs = arrivals.get()
+                results[index] = owners[index].update(outputs)
+                if owners[index].finished:
+                    left -= 1
+                    progress.advance()
+            raise_first_failure([owner.error for owner in owners], results)
+        return [result for result in results if result is not None]
+
+
+def put(arrivals: Arrivals, index: int, outputs: Outputs) -> None:
+    """The sink of one request among several."""
+    arrivals.put((index, outputs))
+
+
+def raise_first_failure(errors: Sequence[str | None], results: Sequence[RequestOutput | None]) -> None:
+    """Raises RequestFailedError if a request failed, with everything that was made."""
+    failed = [(index, error) for index, error in enumerate(errors) if error is not None]
+    if failed:
+        index, message = failed[0]
+        raise RequestFailedError(message if len(errors) == 1 else f"prompts[{index}]: {message}", outputs=results)
+
+
+def one_each(name: str, value: object, count: int, default: Any) -> list[Any]:
+    """One value a prompt: a list as it is, anything else for all.
+
+    Raises:
+        ParameterError: the list has another length.
+    """
+    if not isinstance(value, list | tuple):
+        return [default if value is None else value] * count
+    if len(value) != count:
+        raise ParameterError(name, f"got {len(value)} for {count} prompts: give one for all, or one each")
+    return list(value)
+
+
+def each(entries: Sequence[Any], name: str, check: Callable[[Any], Any]) -> list[Any]:
+    """Checks all entries before anything runs; the error of one among several names its index."""
+    found = []
+    for index, entry in enumerate(entries):
+        try:
+            found.append(check(entry))
+        except RequestError as error:
+            if len(entries) > 1:
+                error.args = (f"{name}[{index}]: {error}",)
+            raise
+    return found

@@ -1,0 +1,88 @@
+"""What a user may set for an engine: one table that the Python API, the command line, files and variables share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any
+
+from kernelet.engine.option_values import Kind
+
+DTYPES = ("auto", "float64", "float32", "bfloat16", "float16")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptionSpec:
+    """One option: how its value is read, and what it is for."""
+
+    name: str
+    kind: Kind
+    default: Any
+    help: str
+    choices: tuple[str, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+
+    @property
+    def flag(self) -> str:
+        """``--max-num-seqs``."""
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        """``KERNELET_MAX_NUM_SEQS``."""
+        return "KERNELET_" + self.name.upper()
+
+
+def option(default: Any, kind: Kind, help: str, **limits: Any) -> Any:  # noqa: A002  the word that argparse uses
+    """A field of ``EngineOptions``."""
+    metadata = {"kind": kind, "help": help, **limits}
+    if default == {}:
+        return field(default_factory=dict, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineOptions:
+    """All options, with their defaults. Names are those of vLLM where they mean the same."""
+
+    dtype: str = option("auto", Kind.TEXT, "compute dtype; auto takes the checkpoint's own", choices=DTYPES)
+    max_model_len: int | None = option(
+        None, Kind.INTEGER, "tokens of prompt and output together; the model's", minimum=1
+    )
+    load_seed: int = option(0, Kind.INTEGER, "seed of random parts of loading (requests have their own)", minimum=0)
+    load_format: str = option("auto", Kind.TEXT, "format of the weights; auto asks the folder")
+    block_size: int = option(16, Kind.INTEGER, "tokens in a block of the KV cache", minimum=1)
+    num_blocks: int | None = option(None, Kind.INTEGER, "blocks of the KV cache; sized from memory", minimum=2)
+    kv_cache_memory_bytes: int | None = option(
+        None, Kind.INTEGER, "bytes for the KV cache; sized from memory", minimum=1
+    )
+    memory_utilization: float = option(
+        0.5, Kind.NUMBER, "share of the memory left after loading that the KV cache may take", minimum=0.0, maximum=1.0
+    )
+    enable_prefix_caching: bool = option(True, Kind.FLAG, "reuse the KV cache of equal prefixes")
+    eviction_policy: str | None = option(None, Kind.TEXT, "name of the policy that gives up cached prefixes")
+    max_num_seqs: int = option(64, Kind.INTEGER, "requests in a step at most", minimum=1)
+    max_num_batched_tokens: int = option(2048, Kind.INTEGER, "tokens in a step at most", minimum=1)
+    scheduling_policy: str | None = option(None, Kind.TEXT, "order of requests: fcfs, priority, or a plugin's")
+    tensor_parallel_size: int = option(1, Kind.INTEGER, "ranks that share each layer", minimum=1)
+    distributed_executor_backend: str | None = option(None, Kind.TEXT, "name of the executor that launches workers")
+    platform: str | None = option(None, Kind.TEXT, "name of the platform; the best one that is available")
+    attention_backend: Mapping[str, str] = option(
+        {}, Kind.PAIRS, "attention by NAME, or KIND=NAME for one kind of layer"
+    )
+    weight_kernel: Mapping[str, str] = option({}, Kind.PAIRS, "weight kernel by NAME, or ROLE=NAME for one role")
+    logits_processors: Sequence[str] = option((), Kind.NAMES, "custom logits processors that run, in order")
+    plugins: Sequence[str] | None = option(
+        None, Kind.NAMES, "plugins to load: NAME,... only these; +NAME adds to the default; empty: none"
+    )
+    plugins_block: Sequence[str] = option((), Kind.NAMES, "plugins not to load")
+    set: Mapping[str, Mapping[str, object]] = option({}, Kind.SETTINGS, "a plugin's own option, as PLUGIN.KEY=VALUE")
+    log_stats: bool = option(False, Kind.FLAG, "log throughput and cache use about every ten seconds")
+
+
+OPTIONS: tuple[OptionSpec, ...] = tuple(
+    OptionSpec(name=entry.name, default={} if entry.default is MISSING else entry.default, **entry.metadata)
+    for entry in fields(EngineOptions)
+)
+"""The table, in the order of ``--help``."""

@@ -1,0 +1,167 @@
+"""The engine's outputs to what users get: text, stop strings, log-probabilities, finish reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kernelet.contracts.sampling import TokenLogprobs
+from kernelet.engine.input_processor import PreparedRequest
+from kernelet.request.outputs import CompletionOutput, EngineOutput, Logprob, RequestOutput
+from kernelet.request.status import FinishReason
+from kernelet.text.logprobs import describe_logprobs
+from kernelet.text.output import OutputAssembler, TextOptions
+from kernelet.text.stop import StopStrings
+from kernelet.text.tokenizer import Tokenizer
+
+
+@dataclass
+class ChoiceState:
+    """One answer as it grows.
+
+    Attributes:
+        assembler: None: no text is wanted.
+        logprobs: None: not asked for.
+        error: Why it failed.
+    """
+
+    index: int
+    assembler: OutputAssembler | None
+    logprobs: list[dict[int, Logprob]] | None
+    text: str = ""
+    token_ids: list[int] = field(default_factory=list)
+    cumulative_logprob: float = 0.0
+    finish_reason: str | None = None
+    stop_reason: str | int | None = None
+    error: str | None = None
+
+    def snapshot(self) -> CompletionOutput:
+        """A copy that stays as it is."""
+        return CompletionOutput(
+            index=self.index,
+            text=self.text,
+            token_ids=list(self.token_ids),
+            logprobs=None if self.logprobs is None else list(self.logprobs),
+            cumulative_logprob=None if self.logprobs is None else self.cumulative_logprob,
+            finish_reason=self.finish_reason,
+            stop_reason=self.stop_reason,
+        )
+
+
+class RequestState:
+    """A request and all its answers, as they grow. Used from one thread at a time."""
+
+    def __init__(self, request: PreparedRequest, tokenizer: Tokenizer | None) -> None:
+        params = request.params
+        self._request = request
+        self._tokenizer = tokenizer
+        self._options = TextOptions(
+            include_stop_str_in_output=params.include_stop_str_in_output,
+            min_tokens=params.min_tokens,
+            skip_special_tokens=params.skip_special_tokens,
+            spaces_between_special_tokens=params.spaces_between_special_tokens,
+        )
+        stops = StopStrings(tuple(params.stop)) if params.stop else None
+        self._choices = {
+            choice.request_id: self._new_choice(index, stops) for index, choice in enumerate(request.choices)
+        }
+        wants_prompt = params.prompt_logprobs is not None
+        self._prompt_logprobs: list[dict[int, Logprob] | None] | None = [None] if wants_prompt else None
+        self._num_cached_tokens = 0
+
+    def _new_choice(self, index: int, stops: StopStrings | None) -> ChoiceState:
+        assembler = None
+        if self._tokenizer is not None and self._request.params.detokenize:
+            assembler = OutputAssembler(self._tokenizer, self._request.prompt_token_ids, stops, self._options)
+        return ChoiceState(index, assembler, None if self._request.params.logprobs is None else [])
+
+    @property
+    def finished(self) -> bool:
+        """Whether every answer has ended."""
+        return all(choice.finish_reason is not None for choice in self._choices.values())
+
+    @property
+    def error(self) -> str | None:
+        """Why the first answer that failed did."""
+        return next((choice.error for choice in self._choices.values() if choice.error is not None), None)
+
+    @property
+    def unfinished_ids(self) -> list[str]:
+        """The engine's ids of answers that still grow."""
+        return [name for name, choice in self._choices.items() if choice.finish_reason is None]
+
+    def update(self, output: EngineOutput) -> bool:
+        """Takes what the engine says; an answer that has ended takes nothing more.
+
+        Returns:
+            Whether the engine must be told to stop this answer, because a stop string ended it.
+        """
+        choice = self._choices[output.request_id]
+        if choice.finish_reason is not None:
+            return False
+        if choice.index == 0:
+            self._num_cached_tokens = max(self._num_cached_tokens, output.num_cached_tokens)
+            self._add_prompt_logprobs(output.prompt_logprobs or ())
+        stopped = self._add_tokens(choice, output)
+        if not stopped and output.finish_reason is not None:
+            self._finish(choice, output)
+        return stopped and output.finish_reason is None
+
+    def snapshot(self) -> RequestOutput:
+        """The request as of now; later updates do not change it."""
+        return RequestOutput(
+            request_id=self._request.request_id,
+            prompt=self._request.prompt,
+            prompt_token_ids=list(self._request.prompt_token_ids),
+            outputs=[choice.snapshot() for choice in self._choices.values()],
+            prompt_logprobs=None if self._prompt_logprobs is None else list(self._prompt_logprobs),
+            finished=self.finished,
+            num_cached_tokens=self._num_cached_tokens,
+        )
+
+    def _add_tokens(self, choice: ChoiceState, output: EngineOutput) -> bool:
+        """New tokens; True if a stop string ended the answer, whose last token is then the one that completed it."""
+        stop: str | None = None
+        kept = len(output.token_ids)
+        if choice.assembler is not None and output.token_ids:
+            delta = choice.assembler.push(output.token_ids, ends_with_stop_token=output.stop_token_id is not None)
+            choice.text += delta.text
+            stop, kept = delta.stop, delta.num_tokens
+        choice.token_ids += output.token_ids[:kept]
+        self._add_logprobs(choice, (output.logprobs or ())[:kept])
+        return self._ends_with_stop_string(choice, stop)
+
+    def _finish(self, choice: ChoiceState, output: EngineOutput) -> None:
+        """The engine ended the answer; text that was held back is released, and may hold a last stop string."""
+        if choice.assembler is not None:
+            delta = choice.assembler.finish()
+            choice.text += delta.text
+            if self._ends_with_stop_string(choice, delta.stop):
+                return
+        choice.finish_reason = output.finish_reason
+        choice.error = output.error
+        if output.stop_token_id is not None and output.stop_token_id not in self._request.eos_token_ids:
+            choice.stop_reason = output.stop_token_id
+
+    @staticmethod
+    def _ends_with_stop_string(choice: ChoiceState, stop: str | None) -> bool:
+        if stop is not None:
+            choice.finish_reason, choice.stop_reason = str(FinishReason.STOP), stop
+        return stop is not None
+
+    def _add_logprobs(self, choice: ChoiceState, positions: Sequence[TokenLogprobs]) -> None:
+        if choice.logprobs is None:
+            return
+        for position in positions:
+            choice.logprobs.append(self._describe(position))
+            choice.cumulative_logprob += position.logprobs[0]
+
+    def _add_prompt_logprobs(self, positions: Sequence[TokenLogprobs]) -> None:
+        if self._prompt_logprobs is not None:
+            self._prompt_logprobs += [self._describe(position) for position in positions]
+
+    def _describe(self, position: TokenLogprobs) -> dict[int, Logprob]:
+        if self._tokenizer is not None:
+            return describe_logprobs(self._tokenizer, position)
+        rows = zip(position.token_ids, position.logprobs, position.ranks, strict=True)
+        return {index: Logprob(logprob=value, rank=rank, decoded_token="", bytes=b"") for index, value, rank in rows}

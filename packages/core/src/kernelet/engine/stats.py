@@ -1,0 +1,152 @@
+"""Statistics: totals for callers, and stat loggers that cannot hurt the engine."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from kernelet.contracts.offer import Settings
+from kernelet.contracts.stats import FinishedRequest, StatLogger, StepStats
+
+logger = logging.getLogger(__name__)
+
+LOG_INTERVAL = 10.0
+"""Seconds between calls of ``StatLogger.log``."""
+
+_COUNTERS = (
+    "num_prefill_tokens",
+    "num_decode_tokens",
+    "num_chunked",
+    "num_preempted",
+    "prefix_queries",
+    "prefix_hits",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineStats:
+    """Totals since the start.
+
+    Attributes:
+        num_steps: Finished steps.
+        num_mixed_steps: Steps that computed prompt tokens and decoded.
+        num_prefill_tokens: Prompt tokens computed, recomputed ones included.
+        num_decode_tokens: Tokens sampled.
+        num_chunked: Prefills that were cut by the token budget.
+        num_preempted: Preemptions.
+        prefix_queries: Prompt tokens looked up in the prefix index.
+        prefix_hits: Prompt tokens found there.
+        finished: Ended choices by finish reason.
+        last: The last step.
+    """
+
+    num_steps: int = 0
+    num_mixed_steps: int = 0
+    num_prefill_tokens: int = 0
+    num_decode_tokens: int = 0
+    num_chunked: int = 0
+    num_preempted: int = 0
+    prefix_queries: int = 0
+    prefix_hits: int = 0
+    finished: dict[str, int] = field(default_factory=dict)
+    last: StepStats | None = None
+
+
+class StatTotals:
+    """Adds up steps and finished requests. Written by one thread; ``snapshot`` may be read from any."""
+
+    def __init__(self) -> None:
+        self._now = EngineStats()
+
+    def add(self, steps: Sequence[StepStats], finished: Sequence[FinishedRequest]) -> None:
+        before = self._now
+        sums = {name: getattr(before, name) + sum(getattr(step, name) for step in steps) for name in _COUNTERS}
+        reasons = dict(before.finished)
+        for request in finished:
+            reasons[request.finish_reason] = reasons.get(request.finish_reason, 0) + 1
+        self._now = EngineStats(
+            num_steps=before.num_steps + len(steps),
+            num_mixed_steps=before.num_mixed_steps
+            + sum(step.num_prefill_requests > 0 and step.num_decode_requests > 0 for step in steps),
+            finished=reasons,
+            last=steps[-1] if steps else before.last,
+            **sums,
+        )
+
+    def snapshot(self) -> EngineStats:
+        return self._now
+
+
+class StatDispatcher:
+    """Hands statistics to all loggers. One that raises is switched off, with one error in the log.
+
+    Args:
+        loggers: By name.
+        clock: Seconds, rising.
+    """
+
+    def __init__(self, loggers: Iterable[tuple[str, StatLogger]], clock: Callable[[], float] = time.monotonic) -> None:
+        self._loggers = list(loggers)
+        self._clock = clock
+        self._logged = clock()
+
+    def dispatch(self, steps: Sequence[StepStats], finished: Sequence[FinishedRequest]) -> None:
+        """After a step."""
+        for step in steps:
+            self._each(lambda one, step=step: one.record(step))  # type: ignore[misc]
+        for request in finished:
+            self._each(lambda one, request=request: one.record_finished(request))  # type: ignore[misc]
+        if self._loggers and self._clock() - self._logged >= LOG_INTERVAL:
+            self._logged = self._clock()
+            self._each(lambda one: one.log())
+
+    def close(self) -> None:
+        """The engine stops."""
+        self._each(lambda one: one.log())
+        self._each(lambda one: one.close())
+        self._loggers.clear()
+
+    def _each(self, call: Callable[[StatLogger], None]) -> None:
+        for entry in list(self._loggers):
+            try:
+                call(entry[1])
+            except Exception:
+                self._loggers.remove(entry)
+                logger.exception("stat logger %s failed and is switched off", entry[0])
+
+
+class LoggingStatLogger(StatLogger):
+    """Writes throughput, queue and cache use to the log ``kernelet.engine.stats``, at level INFO."""
+
+    def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(settings)
+        self._clock = clock
+        self._totals = StatTotals()
+        self._since = clock()
+        self._before = EngineStats()
+
+    def record(self, stats: StepStats) -> None:
+        self._totals.add([stats], [])
+
+    def record_finished(self, request: FinishedRequest) -> None:
+        self._totals.add([], [request])
+
+    def log(self) -> None:
+        now, before, seconds = self._totals.snapshot(), self._before, max(self._clock() - self._since, 1e-9)
+        if now.last is None or now.num_steps == before.num_steps:
+            return
+        queries = now.prefix_queries - before.prefix_queries
+        logger.info(
+            "prompt %.1f tokens/s, generation %.1f tokens/s, running %d, waiting %d, preempted %d, cache %.1f%%, "
+            "prefix hits %.1f%%",
+            (now.num_prefill_tokens - before.num_prefill_tokens) / seconds,
+            (now.num_decode_tokens - before.num_decode_tokens) / seconds,
+            now.last.num_running,
+            now.last.num_waiting,
+            now.num_preempted - before.num_preempted,
+            now.last.cache_usage * 100,
+            (now.prefix_hits - before.prefix_hits) / queries * 100 if queries else 0.0,
+        )
+        self._before, self._since = now, self._clock()
