@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Self
 from kernelet.config import EngineConfig
 from kernelet.contracts.executor import EnginePlan
 from kernelet.contracts.sampling import SamplingParams
-from kernelet.engine.bootstrap import start_engine
+from kernelet.engine.bootstrap import configure_engine, start, start_engine
 from kernelet.engine.client import EngineClient
 from kernelet.engine.frontend import Frontend
 from kernelet.engine.input_processor import check_request_id
+from kernelet.engine.option_sources import ResolvedOptions
 from kernelet.engine.owned_request import OwnedRequest
 from kernelet.engine.prompts import ParsedPrompt, Prompt
 from kernelet.engine.stats import EngineStats
@@ -41,7 +42,21 @@ class AsyncLLM(EngineClient):
     """
 
     def __init__(self, model: str, **options: Any) -> None:
-        self._frontend = start_engine(model, options)
+        self._attach(start_engine(model, options))
+
+    @classmethod
+    def from_options(cls, model: str, resolved: ResolvedOptions) -> Self:
+        """A model with options that were read before, as the command line does.
+
+        Raises:
+            KerneletError: the engine cannot start, and why.
+        """
+        llm = cls.__new__(cls)
+        llm._attach(start(configure_engine(model, resolved)))  # noqa: SLF001  it is one of us
+        return llm
+
+    def _attach(self, frontend: Frontend) -> None:
+        self._frontend = frontend
         self._ids = itertools.count()
         self._open: dict[str, asyncio.Queue[Item]] = {}
 

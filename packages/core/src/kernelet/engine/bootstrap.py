@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +29,9 @@ from kernelet.kernel import Kernel
 from kernelet.request.extra_args import Validators
 from kernelet.text.chat_template import ChatTemplate
 from kernelet.text.tokenizer import Tokenizer
+
+STATS_LOG = "kernelet.engine.stats"
+"""The log of ``LoggingStatLogger``, which is silent below INFO."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +121,8 @@ def start(configured: Configured) -> Frontend:
         KerneletError: it cannot start, and why.
     """
     kernel, config = configured.kernel, configured.config
+    if configured.resolved.options.log_stats:
+        logging.getLogger(STATS_LOG).setLevel(logging.INFO)
     tokenizer = load_tokenizer(config.model)
     template = None if tokenizer is None else ChatTemplate.from_folder(config.model.path, tokenizer.special_tokens)
     processor = InputProcessor(tokenizer, config.model, configured.platform_config, argument_validators(configured))

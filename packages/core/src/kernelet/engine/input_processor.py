@@ -84,10 +84,7 @@ class InputProcessor:
         """
         checked = validate_sampling_params(params, self._model.vocab_size, self._validators)
         parsed = parse_prompt(prompt)
-        ids = parsed.token_ids
-        if ids is None:
-            ids = self.encode(parsed.text or "", add_special_tokens=parsed.add_special_tokens)
-        ids = check_prompt_token_ids(ids, self._model.vocab_size)
+        ids = self.token_ids(parsed)
         max_tokens = resolve_max_tokens(len(ids), checked.max_tokens, self._model.max_model_len)
         eos = self._eos_token_ids() if not checked.ignore_eos else frozenset()
         stops = tuple(dict.fromkeys((*checked.stop_token_ids, *sorted(eos))))
@@ -110,6 +107,18 @@ class InputProcessor:
             eos_token_ids=eos - set(checked.stop_token_ids),
             choices=tuple(make_choices(request_id, worker_params, checked, shared)),
         )
+
+    def token_ids(self, prompt: object) -> list[int]:
+        """The checked token ids of a prompt in any form.
+
+        Raises:
+            PromptError: it has none of the forms, is empty, or has an id outside the vocabulary.
+        """
+        parsed = parse_prompt(prompt)
+        ids = parsed.token_ids
+        if ids is None:
+            ids = self.encode(parsed.text or "", add_special_tokens=parsed.add_special_tokens)
+        return check_prompt_token_ids(ids, self._model.vocab_size)
 
     def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
         """The token ids of a text.

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Self
 from kernelet.config import EngineConfig
 from kernelet.contracts.executor import EnginePlan
 from kernelet.contracts.sampling import SamplingParams
-from kernelet.engine.bootstrap import start_engine
+from kernelet.engine.bootstrap import configure_engine, start, start_engine
 from kernelet.engine.frontend import Frontend
 from kernelet.engine.input_processor import PreparedRequest
+from kernelet.engine.option_sources import ResolvedOptions
 from kernelet.engine.progress import Progress, progress_bar
 from kernelet.engine.prompts import ParsedPrompt, Prompt, split_prompts
 from kernelet.engine.stats import EngineStats
@@ -43,9 +44,23 @@ class LLM:
     """
 
     def __init__(self, model: str, **options: Any) -> None:
-        self._frontend = start_engine(model, options)
+        self._attach(start_engine(model, options))
+
+    @classmethod
+    def from_options(cls, model: str, resolved: ResolvedOptions) -> Self:
+        """A model with options that were read before, as the command line does.
+
+        Raises:
+            KerneletError: the engine cannot start, and why.
+        """
+        llm = cls.__new__(cls)
+        llm._attach(start(configure_engine(model, resolved)))  # noqa: SLF001  it is one of us
+        return llm
+
+    def _attach(self, frontend: Frontend) -> None:
+        self._frontend = frontend
         self._ids = itertools.count()
-        self._finalizer = weakref.finalize(self, self._frontend.close)
+        self._finalizer = weakref.finalize(self, frontend.close)
 
     def __enter__(self) -> Self:
         return self
@@ -150,6 +165,14 @@ class LLM:
             ChatTemplateError: the model has no template, or it refused the messages.
         """
         return self._frontend.chat_prompt(messages, **template)
+
+    def count_tokens(self, prompt: Prompt | ParsedPrompt) -> int:
+        """Tokens of a prompt.
+
+        Raises:
+            PromptError: it cannot be a prompt of this model.
+        """
+        return len(self._frontend.input_processor.token_ids(prompt))
 
     def stats(self) -> EngineStats:
         """Totals since the start."""

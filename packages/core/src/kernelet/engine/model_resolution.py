@@ -93,8 +93,8 @@ def download_from_hub(name: str) -> Path:
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
-    if name.count("/") != 1:
-        raise HubError("the name has no form of OWNER/NAME")
+    if name.startswith(("/", ".", "~")):
+        raise HubError("the name is a path")
     if not sys.stderr.isatty():
         disable_progress_bars()
     try:
