@@ -83,7 +83,14 @@ class PluginHost:
 
     def call(self, hook: str, *, reverse: bool = False, **arguments: Any) -> list[Answer[Any]]:
         """Calls every plugin's implementation: ``tryfirst`` ones, the others, ``trylast`` ones, each by plugin name."""
-        implementations = getattr(self._manager.hook, hook).get_hookimpls()
+        implementations = [
+            implementation
+            for _, plugin in self._manager.list_name_plugin()
+            for caller in self._manager.get_hookcallers(plugin) or ()
+            if caller.name == hook
+            for implementation in caller.get_hookimpls()
+            if implementation.plugin is plugin
+        ]
         ordered = sorted(implementations, key=lambda i: (i.trylast - i.tryfirst, i.plugin_name), reverse=reverse)
         return [self._call_one(implementation, arguments) for implementation in ordered]
 
