@@ -62,11 +62,8 @@ def make_layer(context: ModelContext, spec: DecoderSpec, index: int) -> DecoderL
     }
     layer = spec.layers[index]
     attention = make_attention(context, spec, layer, prefix)
-    mlp = (
-        make_experts(context, spec, prefix)
-        if layer.experts
-        else component("mlp", spec.mlp, MLPS)(context, spec, prefix)
-    )
+    make = make_experts if layer.experts else make_mlp
+    mlp = make(context, spec, prefix)
     return kind(context.ops, attention, mlp, norms, spec.residual_scale)
 
 
@@ -142,34 +139,28 @@ QK_NORMS: Mapping[str, Callable[[ModelContext, DecoderSpec, str], Norms]] = Mapp
 )
 
 
-def _down(context: ModelContext, spec: DecoderSpec, prefix: str) -> RowParallelLinear:
-    return RowParallelLinear(
-        context, f"{prefix}.{spec.names.down}", spec.intermediate_size, spec.hidden_size, bias=spec.mlp_bias
-    )
+def make_mlp(context: ModelContext, spec: DecoderSpec, prefix: str) -> FeedForward:
+    """A feed-forward network."""
+    if spec.mlp is None:
+        raise UnsupportedModelError(f"{prefix} has no experts, and the row has no column for another network")
+    return component("mlp.kind", spec.mlp.kind, MLPS)(context, spec, prefix, spec.mlp.bias)
 
 
-def _gated(context: ModelContext, spec: DecoderSpec, prefix: str) -> FeedForward:
-    size = spec.intermediate_size
-    gate_up = MergedLinear(
-        context,
-        f"{prefix}.mlp.gate_up_proj",
-        spec.hidden_size,
-        {"gate": size, "up": size},
-        bias=spec.mlp_bias,
-    )
-    down = _down(context, spec, prefix)
-    return GatedMLP(context, f"{prefix}.mlp", gate_up=gate_up, down=down, activation=spec.activation)
+def _gated(context: ModelContext, spec: DecoderSpec, prefix: str, bias: bool) -> FeedForward:
+    name, hidden, size = f"{prefix}.mlp", spec.hidden_size, spec.intermediate_size
+    gate_up = MergedLinear(context, f"{name}.gate_up_proj", hidden, {"gate": size, "up": size}, bias=bias)
+    down = RowParallelLinear(context, f"{prefix}.{spec.names.down}", size, hidden, bias=bias)
+    return GatedMLP(context, name, gate_up=gate_up, down=down, activation=spec.activation)
 
 
-def _plain(context: ModelContext, spec: DecoderSpec, prefix: str) -> FeedForward:
-    up = ColumnParallelLinear(
-        context, f"{prefix}.{spec.names.up}", spec.hidden_size, spec.intermediate_size, bias=spec.mlp_bias
-    )
-    down = _down(context, spec, prefix)
+def _plain(context: ModelContext, spec: DecoderSpec, prefix: str, bias: bool) -> FeedForward:
+    hidden, size = spec.hidden_size, spec.intermediate_size
+    up = ColumnParallelLinear(context, f"{prefix}.{spec.names.up}", hidden, size, bias=bias)
+    down = RowParallelLinear(context, f"{prefix}.{spec.names.down}", size, hidden, bias=bias)
     return PlainMLP(context, f"{prefix}.mlp", up=up, down=down, activation=spec.activation)
 
 
-MLPS: Mapping[str, Callable[[ModelContext, DecoderSpec, str], FeedForward]] = MappingProxyType(
+MLPS: Mapping[str, Callable[[ModelContext, DecoderSpec, str, bool], FeedForward]] = MappingProxyType(
     {"gated": _gated, "plain": _plain}
 )
 
@@ -188,5 +179,5 @@ def make_experts(context: ModelContext, spec: DecoderSpec, prefix: str) -> FeedF
         activation=spec.activation,
     )
     router = ReplicatedLinear(context, f"{prefix}.{spec.names.router}", spec.hidden_size, spec.experts.count)
-    routing = Routing(router=spec.experts.router, top_k=spec.experts.top_k, renormalize=spec.experts.renormalize)
+    routing = Routing(router=spec.experts.router, top_k=spec.experts.top_k)
     return MixtureOfExperts(context, name, router=router, experts=experts, routing=routing)

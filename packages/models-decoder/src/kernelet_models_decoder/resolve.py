@@ -10,9 +10,9 @@ from kernelet.errors import UnsupportedModelError
 from kernelet_models_decoder.fields import REQUIRED, Config, Field
 from kernelet_models_decoder.refusals import refuse_unread
 from kernelet_models_decoder.ropes import FULL, MODEL, SLIDING, read_ropes
-from kernelet_models_decoder.row import ExpertColumns, Row
-from kernelet_models_decoder.spec import DecoderSpec, ExpertsSpec, LayerSpec
-from kernelet_models_decoder.windows import EXPERT_LAYERS, WINDOWS, rotates
+from kernelet_models_decoder.row import Mlp, Moe, Rounded, Row, Window
+from kernelet_models_decoder.spec import DecoderSpec, ExpertsSpec, LayerSpec, MlpSpec
+from kernelet_models_decoder.windows import WINDOWS, Rule, has_experts, never, rotates
 
 _RENAMED = (
     "norm",
@@ -22,15 +22,11 @@ _RENAMED = (
     "qk_norm",
     "qkv_bias",
     "output_bias",
-    "mlp_bias",
     "head_bias",
     "attention_soft_cap",
     "sinks",
     "clip_qkv",
-    "mlp",
     "activation",
-    "embedding_scale",
-    "embedding_rounded",
     "residual_scale",
     "logits_scale",
     "final_soft_cap",
@@ -53,6 +49,7 @@ def resolve(row: Row, values: Mapping[str, Any]) -> DecoderSpec:
         raise UnsupportedModelError(f"num_key_value_heads = {kv_heads} does not divide num_attention_heads = {heads}")
     ropes = read_ropes(row, config, head_size)
     scale = config.resolve(row.attention_scale)
+    embedding = row.embedding_scale if isinstance(row.embedding_scale, Rounded) else Rounded(row.embedding_scale)
     spec = DecoderSpec(
         vocab_size=_number(config, "vocab_size"),
         hidden_size=hidden,
@@ -63,7 +60,10 @@ def resolve(row: Row, values: Mapping[str, Any]) -> DecoderSpec:
         layers=_layers(row, config),
         ropes=ropes,
         interleaved=_one_of("rope", row.rope, {"halves": False, "interleaved": True}),
-        experts=_experts(row, config),
+        experts=_experts(row.mlp, config),
+        mlp=_mlp(row.mlp, config),
+        embedding_scale=float(config.resolve(embedding.value)),
+        embedding_rounded=embedding is row.embedding_scale,
         attention_scale=head_size**-0.5 if scale is None else float(scale),
         **{column: config.resolve(getattr(row, column)) for column in _RENAMED},
     )
@@ -92,38 +92,45 @@ _TURNS: Mapping[str, Callable[[Config, int, bool], bool]] = MappingProxyType(
 
 
 def _layers(row: Row, config: Config) -> tuple[LayerSpec, ...]:
-    slides = _one_of("window", row.window, WINDOWS)
-    size = config.resolve(row.window_size) if row.window != "none" else None
-    on = size is not None and bool(config.resolve(row.window_on))
-    by_layer = _one_of("rope_source", row.rope_source, {"model": False, "layer_type": True})
+    slides, size = _window(row.window, config)
+    turns = _one_of("rope_layers", row.rope_layers, _TURNS)
     found = []
     for index in range(_number(config, "num_hidden_layers")):
         sliding = slides(config, index)
-        turns = _one_of("rope_layers", row.rope_layers, _TURNS)(config, index, sliding and on)
-        name = (SLIDING if sliding else FULL) if by_layer else MODEL
+        name = (SLIDING if sliding else FULL) if isinstance(row.rope_theta, tuple) else MODEL
         found.append(
             LayerSpec(
-                window=int(size or 0) if sliding and on else None,
-                rope=name if turns else None,
-                experts=row.experts is not None
-                and _one_of("experts", row.experts.layers, EXPERT_LAYERS)(config, index),
+                window=size if sliding else None,
+                rope=name if turns(config, index, sliding and size is not None) else None,
+                experts=isinstance(row.mlp, Moe) and _has_experts(row.mlp, config, index),
             )
         )
     return tuple(found)
 
 
-def _experts_at(columns: ExpertColumns, config: Config, index: int) -> bool:
-    return bool(_one_of("experts", columns.layers, EXPERT_LAYERS)(config, index))
+def _window(window: Window | None, config: Config) -> tuple[Rule, int | None]:
+    if window is None:
+        return never, None
+    size, on = config.resolve(window.size), config.resolve(window.on)
+    return _one_of("window.layers", window.layers, WINDOWS), int(size) if size is not None and on else None
 
 
-def _experts(row: Row, config: Config) -> ExpertsSpec | None:
-    columns = row.experts
-    if columns is None:
+def _has_experts(moe: Moe, config: Config, index: int) -> bool:
+    return moe.other is None or has_experts(config, index)
+
+
+def _experts(column: Mlp | Moe, config: Config) -> ExpertsSpec | None:
+    if isinstance(column, Mlp):
         return None
     return ExpertsSpec(
-        count=int(config.resolve(columns.count)),
-        top_k=int(config.resolve(columns.top_k)),
-        size=int(config.resolve(columns.size)),
-        router=columns.router,
-        renormalize=bool(config.resolve(columns.renormalize)),
+        count=int(config.resolve(column.count)),
+        top_k=int(config.resolve(column.top_k)),
+        size=int(config.resolve(column.size)),
+        router=config.resolve(column.router),
     )
+
+
+def _mlp(column: Mlp | Moe | None, config: Config) -> MlpSpec | None:
+    if isinstance(column, Moe):
+        return _mlp(column.other, config)
+    return None if column is None else MlpSpec(kind=column.kind, bias=bool(config.resolve(column.bias)))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Mapping
 from typing import Any
 
 from kernelet.errors import UnsupportedModelError
@@ -34,38 +33,22 @@ def read_ropes(row: Row, config: Config, head_size: int) -> dict[str, RopeSpec]:
     Raises:
         UnsupportedModelError: for a scaling that is not served.
     """
-    if row.rope_source not in _SOURCES:
-        raise UnsupportedModelError(f"column 'rope_source' has no component {row.rope_source!r}")
-    return _SOURCES[row.rope_source](row, config, head_size)
-
-
-def _one(row: Row, config: Config, head_size: int) -> dict[str, RopeSpec]:
     given = config.get("rope_parameters") or {}
+    old = config.get("rope_scaling") or {}
     nested = [given[key] for key in (FULL, SLIDING) if key in given]
+    if isinstance(row.rope_theta, tuple):
+        full = given.get(FULL) if nested else given or old
+        thetas = config.get("rope_theta", row.rope_theta[0]), config.get("rope_local_base_freq", row.rope_theta[1])
+        return {
+            FULL: _spec(row, config, head_size, full or {}, thetas[0]),
+            SLIDING: _spec(row, config, head_size, given.get(SLIDING) or {}, thetas[1]),
+        }
     if any(values != nested[0] for values in nested):
         raise UnsupportedModelError(
             "'rope_parameters' by layer type in config.json are not served by this architecture"
         )
-    values = nested[0] if nested else given or config.get("rope_scaling") or {}
-    return {MODEL: _spec(row, config, head_size, values, config.get("rope_theta|rotary_emb_base", row.rope_theta))}
-
-
-def _by_layer_type(row: Row, config: Config, head_size: int) -> dict[str, RopeSpec]:
-    given = config.get("rope_parameters") or {}
-    nested = FULL in given or SLIDING in given
-    full = given.get(FULL) if nested else given or config.get("rope_scaling")
-    sliding = given.get(SLIDING) if nested else None
-    theta = config.get("rope_theta", row.rope_theta)
-    local = config.get("rope_local_base_freq", row.rope_theta_sliding)
-    return {
-        FULL: _spec(row, config, head_size, full or {}, theta),
-        SLIDING: _spec(row, config, head_size, sliding or {}, local),
-    }
-
-
-_SOURCES: Mapping[str, Callable[[Row, Config, int], dict[str, RopeSpec]]] = MappingProxyType(
-    {"model": _one, "layer_type": _by_layer_type}
-)
+    theta = config.get("rope_theta|rotary_emb_base", row.rope_theta)
+    return {MODEL: _spec(row, config, head_size, nested[0] if nested else given or old, theta)}
 
 
 def _spec(row: Row, config: Config, head_size: int, values: Mapping[str, Any], theta: float) -> RopeSpec:
@@ -75,14 +58,22 @@ def _spec(row: Row, config: Config, head_size: int, values: Mapping[str, Any], t
         raise UnsupportedModelError("config.json has no 'max_position_embeddings', which this architecture needs")
     options = {key: value for key, value in given.items() if key not in _SHARED}
     original = config.get("original_max_position_embeddings") or options.get("original_max_position_embeddings")
-    share = config.get("partial_rotary_factor|rotary_pct", row.rope_partial)
     return RopeSpec(
         scaling=_scaling(row, given),
-        size=int(head_size * given.get("partial_rotary_factor", share)),
+        size=int(head_size * _share(row, config, given)),
         theta=float(given.get("rope_theta", theta)),
         trained_len=int(trained),
         options=options | {"original_max_position_embeddings": original or trained},
     )
+
+
+def _share(row: Row, config: Config, given: Mapping[str, Any]) -> float:
+    stated = given.get("partial_rotary_factor", config.get("partial_rotary_factor|rotary_pct", row.rope_partial))
+    if row.rope_partial is None and stated not in {None, 1}:
+        raise UnsupportedModelError(
+            f"partial_rotary_factor = {stated} in config.json is not served for {row.architecture}"
+        )
+    return 1.0 if stated is None else float(stated)
 
 
 def _scaling(row: Row, values: Mapping[str, Any]) -> str:

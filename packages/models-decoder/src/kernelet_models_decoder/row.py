@@ -68,24 +68,59 @@ class Names:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExpertColumns:
-    """A mixture of experts in the place of the feed-forward network.
+class Mlp:
+    """A feed-forward network.
+
+    Attributes:
+        kind: ``"gated"`` or ``"plain"``.
+        bias: Bias of its projections.
+    """
+
+    kind: str = "gated"
+    bias: Value = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moe:
+    """A mixture of gated feed-forward networks.
 
     Attributes:
         count: Experts.
         top_k: Experts a token.
         size: Middle size of an expert.
-        router: ``"softmax_top_k"`` or ``"top_k_softmax"``.
-        renormalize: Whether a token's weights are divided by their sum.
-        layers: Which layers have experts: ``"all"``, or ``"step"`` (``decoder_sparse_step`` and ``mlp_only_layers``).
+        router: ``"softmax_top_k"`` or ``"top_k_softmax"`` (which is the first with weights made to add up to one).
+        other: Feed-forward network of the layers that ``decoder_sparse_step`` and ``mlp_only_layers`` except; None:
+            every layer has experts.
     """
 
     count: Value
     top_k: Value
     size: Value
-    router: str = "softmax_top_k"
-    renormalize: Value = True
-    layers: str = "all"
+    router: Value
+    other: Mlp | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """Layers that see a window only.
+
+    Attributes:
+        layers: ``"all"``, or a rule for where config.json has no ``layer_types``: ``"even"``, ``"pattern"``, ``"tail"``
+            or ``"no_rope"``.
+        size: Tokens of the window; None: no window.
+        on: Whether windows are used at all.
+    """
+
+    layers: str
+    size: Value = WINDOW
+    on: Value = True
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """A number that is rounded to the model's dtype before it is used."""
+
+    value: Value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,27 +139,20 @@ class Row:
         qk_norm: Norm of queries and keys: ``"none"``, ``"head"`` (each) or ``"whole"`` (all heads together).
         qkv_bias: Bias of the query, key and value projections.
         output_bias: Bias of the attention's output projection.
-        mlp_bias: Bias of the feed-forward projections.
         head_bias: Bias of the output head.
         rope: Pairs of the rotation: ``"halves"`` or ``"interleaved"``.
-        rope_source: ``"model"``: one embedding; ``"layer_type"``: one for sliding and one for full layers.
-        rope_theta: Base where config.json has none (for full layers).
-        rope_theta_sliding: The same for sliding layers, with ``"layer_type"``.
-        rope_partial: Rotated share of a head where config.json has none.
+        rope_theta: Base where config.json has none; two: for full and for sliding layers, which then have their own.
+        rope_partial: Rotated share of a head where config.json has none; None: the whole head, always.
         rope_layers: Layers that rotate: ``"all"``, ``"listed"`` (``no_rope_layers``) or ``"sliding"``.
         rope_names: (name in config.json, scaling) that this family calls otherwise.
-        window: Layers that slide: ``"none"``, ``"all"``, ``"even"``, ``"pattern"``, ``"tail"`` or ``"no_rope"``.
-        window_size: Tokens of the window.
-        window_on: Whether windows are used at all.
+        window: Layers that see a window only; None: none.
         attention_scale: Factor of q.k; None: inverse square root of the head size.
         attention_soft_cap: Soft cap of the scores; None: none.
         sinks: A learned logit a head joins the softmax.
         clip_qkv: Bound of queries, keys and values; None: none.
-        mlp: ``"gated"`` or ``"plain"``.
+        mlp: Feed-forward network, or mixture of experts.
         activation: Name of the activation.
-        experts: Mixture of experts; None: none.
-        embedding_scale: Factor of the embedding; the transform is applied to a field of config.json.
-        embedding_rounded: Whether that factor is rounded to the model's dtype.
+        embedding_scale: Factor of the embedding.
         residual_scale: Factor of what a block adds to the residual stream.
         logits_scale: Factor of the logits.
         final_soft_cap: Soft cap of the logits; None: none.
@@ -142,27 +170,20 @@ class Row:
     qk_norm: str = "none"
     qkv_bias: Value = False
     output_bias: Value = False
-    mlp_bias: Value = False
     head_bias: Value = False
     rope: str = "halves"
-    rope_source: str = "model"
-    rope_theta: float = 10_000.0
-    rope_theta_sliding: float = 10_000.0
-    rope_partial: float = 1.0
+    rope_theta: float | tuple[float, float] = 10_000.0
+    rope_partial: float | None = None
     rope_layers: str = "all"
     rope_names: tuple[tuple[str, str], ...] = ()
-    window: str = "none"
-    window_size: Value = WINDOW
-    window_on: Value = True
+    window: Window | None = None
     attention_scale: Value = None
     attention_soft_cap: Value = None
     sinks: bool = False
     clip_qkv: Value = None
-    mlp: str = "gated"
+    mlp: Mlp | Moe = field(default_factory=Mlp)
     activation: Value = SILU
-    experts: ExpertColumns | None = None
-    embedding_scale: Value = 1.0
-    embedding_rounded: bool = False
+    embedding_scale: Value | Rounded = 1.0
     residual_scale: Value = 1.0
     logits_scale: Value = 1.0
     final_soft_cap: Value = None

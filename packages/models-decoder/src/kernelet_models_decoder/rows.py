@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from kernelet.errors import UnsupportedModelError
 from kernelet_models_decoder.fields import Field
-from kernelet_models_decoder.row import ACTIVATION_NAMES, ExpertColumns, Names, Row
+from kernelet_models_decoder.row import ACTIVATION_NAMES, Mlp, Moe, Names, Rounded, Row, Window
 
 _ATTENTION_BIAS = Field("attention_bias", False)
+_MLP_BIAS = Mlp(bias=Field("mlp_bias", False))
 _TIED = Field("tie_word_embeddings", True)
 _USE_WINDOW = Field("use_sliding_window", False)
 _GELU_TANH = Field("hidden_activation|hidden_act", "gelu_pytorch_tanh", choices=ACTIVATION_NAMES)
@@ -17,17 +18,15 @@ LLAMA = Row(
     architecture="LlamaForCausalLM",
     qkv_bias=_ATTENTION_BIAS,
     output_bias=_ATTENTION_BIAS,
-    mlp_bias=Field("mlp_bias", False),
+    mlp=_MLP_BIAS,
 )
 
-MISTRAL = Row(architecture="MistralForCausalLM", window="all")
+MISTRAL = Row(architecture="MistralForCausalLM", window=Window(layers="all"))
 
 QWEN2 = Row(
     architecture="Qwen2ForCausalLM",
-    head_size=None,
     qkv_bias=True,
-    window="tail",
-    window_on=_USE_WINDOW,
+    window=Window(layers="tail", on=_USE_WINDOW),
 )
 
 QWEN3 = Row(
@@ -36,19 +35,17 @@ QWEN3 = Row(
     qk_norm="head",
     qkv_bias=_ATTENTION_BIAS,
     output_bias=_ATTENTION_BIAS,
-    window="tail",
-    window_on=_USE_WINDOW,
+    window=Window(layers="tail", on=_USE_WINDOW),
 )
 
 SMOLLM3 = Row(
     architecture="SmolLM3ForCausalLM",
     qkv_bias=_ATTENTION_BIAS,
     output_bias=_ATTENTION_BIAS,
-    mlp_bias=Field("mlp_bias", False),
+    mlp=_MLP_BIAS,
     rope_theta=2_000_000.0,
     rope_layers="listed",
-    window="no_rope",
-    window_on=_USE_WINDOW,
+    window=Window(layers="no_rope", on=_USE_WINDOW),
     tied=_TIED,
 )
 
@@ -59,12 +56,11 @@ GEMMA2 = Row(
     placement="sandwich",
     qkv_bias=_ATTENTION_BIAS,
     output_bias=_ATTENTION_BIAS,
-    window="even",
+    window=Window(layers="even"),
     attention_scale=Field("query_pre_attn_scalar", 256, "inverse_sqrt"),
     attention_soft_cap=Field("attn_logit_softcapping", None),
     activation=_GELU_TANH,
-    embedding_scale=Field("hidden_size", transform="sqrt"),
-    embedding_rounded=True,
+    embedding_scale=Rounded(Field("hidden_size", transform="sqrt")),
     final_soft_cap=Field("final_logit_softcapping", None),
     tied=_TIED,
     names=_SANDWICH,
@@ -78,13 +74,11 @@ GEMMA3 = Row(
     qk_norm="head",
     qkv_bias=_ATTENTION_BIAS,
     output_bias=_ATTENTION_BIAS,
-    rope_source="layer_type",
-    rope_theta=1_000_000.0,
-    window="pattern",
+    rope_theta=(1_000_000.0, 10_000.0),
+    window=Window(layers="pattern"),
     attention_scale=Field("query_pre_attn_scalar", 256, "inverse_sqrt"),
     activation=_GELU_TANH,
-    embedding_scale=Field("hidden_size", transform="sqrt"),
-    embedding_rounded=True,
+    embedding_scale=Rounded(Field("hidden_size", transform="sqrt")),
     final_soft_cap=Field("final_logit_softcapping", None),
     tied=_TIED,
     names=_SANDWICH,
@@ -93,8 +87,9 @@ GEMMA3 = Row(
 PHI3 = Row(
     architecture="Phi3ForCausalLM",
     norm_eps=Field("rms_norm_eps", 1e-5),
+    rope_partial=1.0,
     rope_names=(("su", "longrope"), ("yarn", "longrope")),
-    window="all",
+    window=Window(layers="all"),
     names=Names(qkv=("self_attn.qkv_proj",), gate_up=("mlp.gate_up_proj",)),
 )
 
@@ -102,7 +97,7 @@ GRANITE = Row(
     architecture="GraniteForCausalLM",
     qkv_bias=_ATTENTION_BIAS,
     output_bias=_ATTENTION_BIAS,
-    mlp_bias=Field("mlp_bias", False),
+    mlp=_MLP_BIAS,
     attention_scale=Field("attention_multiplier", 1.0),
     embedding_scale=Field("embedding_multiplier", 1.0),
     residual_scale=Field("residual_multiplier", 1.0),
@@ -124,9 +119,8 @@ STARCODER2 = Row(
     norm_eps=Field("norm_epsilon", 1e-5),
     qkv_bias=Field("use_bias", True),
     output_bias=Field("use_bias", True),
-    mlp_bias=Field("use_bias", True),
-    window="all",
-    mlp="plain",
+    window=Window(layers="all"),
+    mlp=Mlp(kind="plain", bias=Field("use_bias", True)),
     activation=_GELU_TANH,
     tied=_TIED,
     names=Names(up="mlp.c_fc", down="mlp.c_proj"),
@@ -141,9 +135,8 @@ GPT_NEOX = Row(
     placement=Field("use_parallel_residual", True, choices=((True, "parallel"), (False, "pre"))),
     qkv_bias=Field("attention_bias", True),
     output_bias=Field("attention_bias", True),
-    mlp_bias=True,
     rope_partial=0.25,
-    mlp="plain",
+    mlp=Mlp(kind="plain", bias=True),
     activation=Field("hidden_act", "gelu", choices=ACTIVATION_NAMES),
     names=Names(
         embedding="gpt_neox.embed_in",
@@ -167,11 +160,12 @@ MIXTRAL = Row(
     architecture="MixtralForCausalLM",
     norm_eps=Field("rms_norm_eps", 1e-5),
     rope_theta=1_000_000.0,
-    window="all",
-    experts=ExpertColumns(
+    window=Window(layers="all"),
+    mlp=Moe(
         count=Field("num_local_experts|num_experts", 8),
         top_k=Field("num_experts_per_tok", 2),
         size=Field("intermediate_size"),
+        router="top_k_softmax",
     ),
     names=Names(
         router="block_sparse_moe.gate",
@@ -189,14 +183,13 @@ QWEN3_MOE = Row(
     qk_norm="head",
     qkv_bias=_ATTENTION_BIAS,
     output_bias=_ATTENTION_BIAS,
-    window="all",
-    window_on=_USE_WINDOW,
-    experts=ExpertColumns(
+    window=Window(layers="all", on=_USE_WINDOW),
+    mlp=Moe(
         count=Field("num_experts|num_local_experts", 128),
         top_k=Field("num_experts_per_tok", 8),
         size=Field("moe_intermediate_size", 768),
-        renormalize=Field("norm_topk_prob", False),
-        layers="step",
+        router=Field("norm_topk_prob", False, choices=((False, "softmax_top_k"), (True, "top_k_softmax"))),
+        other=Mlp(),
     ),
 )
 

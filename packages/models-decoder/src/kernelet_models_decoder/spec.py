@@ -28,7 +28,14 @@ class ExpertsSpec:
     top_k: int
     size: int
     router: str
-    renormalize: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class MlpSpec:
+    """The feed-forward network of the layers without experts."""
+
+    kind: str
+    bias: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,13 +74,12 @@ class DecoderSpec:
     qk_norm: str
     qkv_bias: bool
     output_bias: bool
-    mlp_bias: bool
     head_bias: bool
     attention_scale: float
     attention_soft_cap: float | None
     sinks: bool
     clip_qkv: float | None
-    mlp: str
+    mlp: MlpSpec | None
     activation: str
     embedding_scale: float
     embedding_rounded: bool

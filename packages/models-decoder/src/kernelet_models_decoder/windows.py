@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from kernelet.errors import UnsupportedModelError
-from kernelet_models_decoder.fields import Config
+from kernelet_models_decoder.fields import Config, Field
 from kernelet_models_decoder.ropes import FULL, SLIDING
 
 Rule = Callable[[Config, int], bool]
@@ -30,7 +30,8 @@ def _or_listed(rule: Rule) -> Rule:
     return slides
 
 
-def _never(_config: Config, _index: int) -> bool:
+def never(_config: Config, _index: int) -> bool:
+    """No layer."""
     return False
 
 
@@ -66,13 +67,12 @@ def _no_rope(config: Config, index: int) -> bool:
 
 def has_experts(config: Config, index: int) -> bool:
     """What ``decoder_sparse_step`` and ``mlp_only_layers`` say."""
-    step = config.get("decoder_sparse_step", 1)
-    return index not in config.get("mlp_only_layers", []) and (index + 1) % step == 0
+    step = config.resolve(Field("decoder_sparse_step"))
+    return index not in config.get("mlp_only_layers", []) and bool((index + 1) % step == 0)
 
 
 WINDOWS: Mapping[str, Rule] = MappingProxyType(
     {
-        "none": _never,
         "all": _always,
         "even": _or_listed(_even),
         "pattern": _or_listed(_pattern),
@@ -81,6 +81,3 @@ WINDOWS: Mapping[str, Rule] = MappingProxyType(
     }
 )
 """Layers that slide."""
-
-EXPERT_LAYERS: Mapping[str, Rule] = MappingProxyType({"all": _always, "step": has_experts})
-"""Layers with experts."""

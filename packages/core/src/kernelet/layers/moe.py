@@ -30,7 +30,7 @@ def _top_k_then_softmax(scores: Tensor, top_k: int) -> tuple[Tensor, Tensor]:
 ROUTERS: Mapping[str, Callable[[Tensor, int], tuple[Tensor, Tensor]]] = MappingProxyType(
     {"softmax_top_k": _softmax_then_top_k, "top_k_softmax": _top_k_then_softmax}
 )
-"""Order of softmax and choice, by name."""
+"""Order of softmax and choice, by name. With the choice first, the weights of a token add up to one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,20 +40,16 @@ class Routing:
     Attributes:
         router: One of ``ROUTERS``.
         top_k: Experts a token.
-        renormalize: Weights of a token are divided by their sum.
         scale: Factor of the weights.
     """
 
     router: str
     top_k: int
-    renormalize: bool
     scale: float = 1.0
 
     def choose(self, logits: Tensor) -> tuple[Tensor, Tensor]:
         """[rows, experts] -> weights in the wide dtype and ids, both [rows, top_k]."""
         weights, ids = ROUTERS[self.router](logits.to(wide(logits.dtype)), self.top_k)
-        if self.renormalize:
-            weights = weights / weights.sum(-1, keepdim=True)
         return (weights if self.scale == 1.0 else weights * self.scale), ids
 
 
