@@ -35,7 +35,7 @@ class PluginHost:
 
     def __init__(self) -> None:
         self._manager = pluggy.PluginManager(PROJECT)
-        self._specs: set[str] = set()
+        self._specs: dict[str, tuple[str, ...]] = {}  # parameters by hook
         for domain in DOMAINS:
             self.add_specs(importlib.import_module(f"kernelet.hookspecs.{domain}"))
 
@@ -51,12 +51,13 @@ class PluginHost:
             PluginError: it has none, or one that exists already.
         """
         names = frozenset(n for n in dir(holder) if self._manager.parse_hookspec_opts(holder, n) is not None)
+        parameters = {name: tuple(inspect.signature(getattr(holder, name)).parameters) for name in names}
         if not names:
             raise PluginError(f"{holder!r} holds no function marked with kernelet.hookspecs.hookspec")
-        if taken := sorted(names & self._specs):
+        if taken := sorted(names & self._specs.keys()):
             raise PluginError(f"the hook {taken[0]} exists already; give the new one another name")
         self._manager.add_hookspecs(holder)
-        self._specs |= names
+        self._specs |= parameters
         return names
 
     def register(self, name: str, plugin: object) -> frozenset[str]:
@@ -69,11 +70,7 @@ class PluginHost:
         try:
             self._manager.register(plugin, name)
         except pluggy.PluginValidationError as error:
-            # pluggy's text starts with the plugin's repr; the part after it says what is wrong
-            detail = str(error).partition("\nhook ")[2] or str(error)
-            raise PluginError(
-                f"wrong signature, hook {detail.strip()}; a parameter that the hook does not have needs a newer core"
-            ) from error
+            raise PluginError(str(error)) from error
         return hooks
 
     def unregister(self, name: str) -> None:
@@ -101,6 +98,18 @@ class PluginHost:
             value = implementation.function(*[arguments[name] for name in implementation.argnames])
         return Answer(plugin=implementation.plugin_name, value=value, failure=box.failure)
 
+    def _check_signature(self, hook: str, function: Any) -> None:
+        """An implementation may leave parameters out; it may not ask for others."""
+        passed = self._specs.get(hook, ())
+        for parameter in inspect.signature(function).parameters.values():
+            if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD:
+                raise PluginError(f"wrong signature: {hook} takes plain parameters, not {parameter}")
+            if parameter.name not in passed and hook in self._specs:
+                raise PluginError(
+                    f"wrong signature: {hook} asks for {parameter.name!r}, but gets "
+                    f"{', '.join(passed) or 'no parameters'}; it may be written for a newer core"
+                )
+
     def _implemented(self, plugin: object) -> frozenset[str]:
         found: set[str] = set()
         for name in dir(plugin):
@@ -116,6 +125,7 @@ class PluginHost:
                 raise PluginError(
                     f"{name} is a hook wrapper; Kernelet calls each plugin's hook by itself, return offers instead"
                 )
+            self._check_signature(hook, getattr(plugin, name))
             found.add(hook)
         if not found:
             raise PluginError("it implements no hook; mark its functions with kernelet.hookspecs.hookimpl")

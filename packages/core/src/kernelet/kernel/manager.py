@@ -44,6 +44,7 @@ class Kernel:
     Attributes:
         config: What the operator said about plugins.
         role: What this process does.
+        hooks: The facade over the active plugins' hooks.
         lifecycle: Tells plugins what happens: ``process_started``, ``engine_started``, ...
         notices: Remarks about installed metadata, for people.
         platform_choice: Why the platform was selected, and why others were not; None before ``select_platform``.
@@ -59,6 +60,7 @@ class Kernel:
         self.platform_choice: Choice[PlatformOffer] | None = None
         self.platform_config: PlatformConfig | None = None
         self.config_changes: tuple[RecordedChange, ...] = ()
+        self.hooks = booted.hooks
         self._booted = booted
         self._allow = allow
         self._registry = booted.registry
@@ -292,7 +294,7 @@ class Kernel:
         changes = Changes(config)
         if self.platform_config is not None:
             changes.apply(self._platform_plugin(), self.platform_config.check_and_update_config(config))
-        for answer in self._booted.hooks.lifecycle.configure(changes.config):
+        for answer in self.hooks.lifecycle.configure(changes.config):
             if answer.failure is None:
                 changes.apply(answer.plugin, answer.value)
             elif isinstance(answer.failure.error, ConfigError):

@@ -1,0 +1,319 @@
+"""Plugins to install into a folder: good ones, and one for each way in which a plugin can be wrong.
+
+They are distributions as an installer leaves them (METADATA, entry_points.txt, RECORD, a module); no pip is needed.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+HEADER = """\
+from __future__ import annotations
+
+from pathlib import Path
+
+from kernelet.contracts.executor import SchedulerOffer
+from kernelet.contracts.lifecycle import ConfigChange, PluginOptions
+from kernelet.contracts.offer import Option
+from kernelet.contracts.platform import PlatformOffer
+from kernelet.contracts.sampling import LogitsProcessorOffer
+from kernelet.hookspecs import hookimpl, hookspec
+
+Path(__file__).with_suffix(".imported").touch()
+"""
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A distribution with one plugin.
+
+    Attributes:
+        name: The plugin's name.
+        source: Source text of its module, without the header.
+        distribution: Name of the distribution; empty: made from the plugin's name.
+        api: Contract domains with the version of each.
+    """
+
+    name: str
+    source: str
+    distribution: str = ""
+    version: str = "1.0"
+    requires: tuple[str, ...] = ("kernelet-core>=0.1",)
+    api: Mapping[str, str] = field(default_factory=lambda: {"executor": "v1"})
+
+    @property
+    def dist(self) -> str:
+        return self.distribution or f"kernelet-{self.name}"
+
+    @property
+    def module(self) -> str:
+        return "planted_" + self.dist.replace("-", "_")
+
+
+@dataclass(frozen=True)
+class Site:
+    """A folder on ``sys.path``."""
+
+    folder: Path
+
+    @property
+    def search_path(self) -> list[str]:
+        return [str(self.folder)]
+
+    def install(self, *plugins: Planted) -> None:
+        """Writes plugins as an installer does."""
+        for plugin in plugins:
+            self._write(plugin)
+        importlib.invalidate_caches()
+
+    def imported(self, plugin: Planted) -> bool:
+        """Whether any process ever ran the plugin's module."""
+        return (self.folder / f"{plugin.module}.imported").exists()
+
+    def _write(self, plugin: Planted) -> None:
+        info = f"{plugin.dist.replace('-', '_')}-{plugin.version}.dist-info"
+        files = {
+            f"{plugin.module}.py": HEADER + plugin.source,
+            f"{info}/METADATA": "\n".join(
+                ["Metadata-Version: 2.1", f"Name: {plugin.dist}", f"Version: {plugin.version}"]
+                + [f"Requires-Dist: {line}" for line in plugin.requires]
+            )
+            + "\n",
+            f"{info}/entry_points.txt": "\n".join(
+                ["[kernelet.plugins]", f"{plugin.name} = {plugin.module}", "", "[kernelet.api]"]
+                + [f"{domain} = kernelet.contracts.{domain}:{version}" for domain, version in plugin.api.items()]
+            )
+            + "\n",
+        }
+        record = []
+        for name, text in files.items():
+            path = self.folder / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+            record.append(f"{name},sha256={digest},{len(text.encode())}")
+        record.append(f"{info}/RECORD,,")
+        (self.folder / info / "RECORD").write_text("\n".join(record) + "\n", encoding="utf-8")
+
+
+def good(name: str, **changes) -> Planted:
+    """A plugin that offers a scheduling policy of its own name."""
+    source = f"""
+@hookimpl
+def kernelet_schedulers():
+    return (SchedulerOffer(name={name!r}, target="planted.policies:Policy", priority=-100),)
+"""
+    return replace(Planted(name, source), **changes)
+
+
+def platform(name: str, probe: str, *, requires: tuple[str, ...] = ("kernelet-core>=0.1",), more: str = "") -> Planted:
+    """A platform whose probe has the given body."""
+    plugin = Planted(f"platform-{name}", "", requires=requires, api={"platform": "v1"})
+    module = plugin.module
+    source = f"""
+from kernelet.contracts.platform import Capabilities, PlatformConfig, Probe
+
+
+def probe():
+    {probe}
+
+
+class Config(PlatformConfig):
+    def capabilities(self):
+        return Capabilities(device_type={name!r}, dtypes=("float32",), memory_bytes=1)
+
+
+@hookimpl
+def kernelet_platforms():
+    return (
+        PlatformOffer(
+            name={name!r},
+            target="{module}:Device",
+            probe="{module}:probe",
+            config="{module}:Config",
+            worker="{module}:Worker",
+        ),
+    )
+{more}
+"""
+    return replace(plugin, source=source)
+
+
+def available(priority: int) -> str:
+    return f'return Probe(available=True, priority={priority}, reason="it is here")'
+
+
+@dataclass(frozen=True)
+class Bad:
+    """A wrong plugin (several where it takes two), and how it must be reported.
+
+    Attributes:
+        imported: Whether its module is imported at all.
+        error: Name of the class of error that stops the start when it is asked for by name.
+    """
+
+    plugins: tuple[Planted, ...]
+    state: str
+    reason: str
+    fix: str
+    imported: bool = True
+    error: str = "PluginError"
+
+
+FIX = "fix or upgrade the plugin"
+UPGRADE = "pip install -U kernelet-core kernelet-bad"
+RAISES_WHEN_IMPORTED = 'raise SystemExit("imported, although its metadata says that it cannot work here")\n'
+
+GOOD_HALF = """
+@hookimpl
+def kernelet_cache_policies():
+    from kernelet.contracts.cache import CachePolicyOffer
+
+    return (CachePolicyOffer(name="half", target="planted.policies:Half", priority=99),)
+"""
+
+
+def half(hook: str, *body: str, mark: str = "hookimpl") -> Planted:
+    """One correct hook, and one that is to be wrong: its head and the lines of its body."""
+    lines = ["", f"@{mark}" if mark else "", f"def kernelet_{hook}:", *(f"    {line}" for line in body or ("pass",))]
+    return Planted("bad", GOOD_HALF + "\n".join(lines) + "\n")
+
+
+def offering(*values: str) -> Planted:
+    """A correct hook, and scheduling policies made with the given arguments."""
+    offers = "".join(f"SchedulerOffer({value}), " for value in values)
+    return half("schedulers()", f"return ({offers})")
+
+
+BAD: dict[str, Bad] = {
+    "import error": Bad(
+        (Planted("bad", "import a_library_that_is_not_here\n"),),
+        "failed",
+        "ModuleNotFoundError: No module named 'a_library_that_is_not_here'",
+        "install the package that provides the module 'a_library_that_is_not_here'",
+    ),
+    "duplicate name": Bad(
+        (
+            good("bad", distribution="kernelet-bad-first"),
+            good("bad", distribution="kernelet-bad-second", version="2.0"),
+        ),
+        "failed",
+        "the name 'bad' is claimed by kernelet-bad-first 1.0 and kernelet-bad-second 2.0",
+        "uninstall one of them",
+        imported=False,
+        error="DuplicatePluginError",
+    ),
+    "unknown hook": Bad(
+        (half("shedulers()"),),
+        "failed",
+        "unknown hook kernelet_shedulers (did you mean kernelet_schedulers",
+        FIX,
+    ),
+    "wrong signature": Bad(
+        (half("engine_started(temperature)"),),
+        "failed",
+        "wrong signature: kernelet_engine_started asks for 'temperature', but gets no parameters",
+        FIX,
+    ),
+    "incompatible core": Bad(
+        (Planted("bad", RAISES_WHEN_IMPORTED, requires=("kernelet-core>=99",)),),
+        "incompatible",
+        "kernelet-bad 1.0 needs kernelet-core>=99, here is ",
+        UPGRADE,
+        imported=False,
+        error="IncompatiblePluginError",
+    ),
+    "incompatible contract": Bad(
+        (Planted("bad", RAISES_WHEN_IMPORTED, api={"executor": "v7"}),),
+        "incompatible",
+        "kernelet-bad 1.0 needs the contract executor v7, this core serves v1",
+        UPGRADE,
+        imported=False,
+        error="IncompatiblePluginError",
+    ),
+    "raises in its hook": Bad(
+        (half("schedulers()", 'raise OSError("disk on fire")'),), "failed", "OSError: disk on fire", FIX
+    ),
+    # --- beyond the six ---
+    "exits when imported": Bad((Planted("bad", "raise SystemExit(3)\n"),), "failed", "SystemExit: 3", FIX),
+    "unknown contract": Bad(
+        (Planted("bad", RAISES_WHEN_IMPORTED, api={"telepathy": "v1"}),),
+        "incompatible",
+        "needs the contract telepathy v1, this core has none of that name",
+        UPGRADE,
+        imported=False,
+        error="IncompatiblePluginError",
+    ),
+    "hook without its mark": Bad(
+        (half("schedulers()", mark=""),), "failed", "kernelet_schedulers is not marked: write @hookimpl", FIX
+    ),
+    "keyword-only parameter": Bad(
+        (half("process_started(role, *, rank)"),), "failed", "kernelet_process_started takes plain parameters", FIX
+    ),
+    "no hooks": Bad((Planted("bad", "x = 1\n"),), "failed", "it implements no hook", FIX),
+    "hook wrapper": Bad(
+        (half("schedulers()", "return (yield)", mark="hookimpl(wrapper=True)"),),
+        "failed",
+        "kernelet_schedulers is a hook wrapper",
+        FIX,
+    ),
+    "returns nothing": Bad((half("schedulers()"),), "failed", "returned NoneType, not a tuple of SchedulerOffer", FIX),
+    "returns something else": Bad(
+        (half("schedulers()", 'return ("fcfs",)'),), "failed", "'fcfs', which is no SchedulerOffer", FIX
+    ),
+    "bad target": Bad(
+        (offering('name="x", target="no colon"'),),
+        "failed",
+        "target 'no colon' is not of the form package.module:Class",
+        FIX,
+    ),
+    "offer of a newer contract": Bad(
+        (offering('name="x", target="planted.policies:X", api="1.99"'),),
+        "incompatible",
+        "scheduling policy 'x' needs the contract executor 1.99, this core has 1.0",
+        UPGRADE,
+        error="IncompatiblePluginError",
+    ),
+    "takes a name that has an owner": Bad(
+        (offering('name="fcfs", target="planted.policies:X"'),),
+        "failed",
+        "executor 'fcfs' is offered by the plugins 'core' and 'bad'",
+        "KERNELET_PLUGINS_BLOCK=bad",
+        error="DuplicatePluginError",
+    ),
+    "options of an unknown type": Bad(
+        (half("options()", "return PluginOptions(schema={'level': Option(type=list)})"),),
+        "failed",
+        "option 'level': its type must be one of bool, int, float, str",
+        FIX,
+    ),
+}
+"""Wrong plugins by what is wrong with them; all are named ``bad``, so that they sort between a-good and c-good."""
+
+
+def child(folder: str, data: bytes) -> tuple[str, dict[str, list[str]]]:
+    """Runs in another process: loads a manifest; returns its digest and all offers as text, by plugin."""
+    from kernelet.config import PluginsConfig
+    from kernelet.kernel import Kernel, Manifest
+
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    kernel = Kernel.from_manifest(Manifest.decode(data), PluginsConfig(), search_path=[folder])
+    return kernel.manifest.digest, offers_as_text(kernel)
+
+
+def offers_as_text(kernel) -> dict[str, list[str]]:
+    """Every field of every offer, by plugin."""
+    from kernelet.kernel.kinds import KINDS
+
+    found: dict[str, list[str]] = {}
+    for kind in KINDS:
+        for owned in kernel.offers(kind.offer):
+            found.setdefault(owned.plugin, []).append(repr(owned.offer))
+    return found
