@@ -1,0 +1,110 @@
+"""Drawing a token from a row: temperature, min_p, top_k, top_p, then the inverse of the cumulative distribution.
+
+Order and ties: probabilities after temperature; min_p against the best one; of the rest the top_k best; of their
+renormalised distribution the smallest set that reaches top_p. Of equal tokens the lowest id comes first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from kernelet.contracts.sampling import SamplerParams
+from kernelet.sampling.rows import SUM_BLOCK, best, block_sums, running_sums
+
+SMALL = 1e-3
+"""Shares of the distribution are rounded; a bound that must not cut anything is taken this much lower."""
+
+
+def is_filtered(params: SamplerParams, vocab_size: int) -> bool:
+    """Whether top_k, top_p or min_p may drop tokens."""
+    return 0 < params.top_k < vocab_size or params.top_p < 1.0 or params.min_p > 0.0
+
+
+def scale_rows(rows: Tensor, maxima: Tensor, temperatures: Sequence[float]) -> Tensor:
+    """``(rows - max) / temperature``, in place; 0 is each row's best token.
+
+    Args:
+        rows: [n, vocab], float32 or float64.
+        maxima: [n, 1], the largest element of each row.
+        temperatures: One a row, positive.
+    """
+    scale = torch.tensor(temperatures, dtype=rows.dtype, device=rows.device)
+    return rows.sub_(maxima).div_(scale.unsqueeze(1).clamp_min_(torch.finfo(rows.dtype).tiny))
+
+
+def draw_from_all(scaled: Tensor, uniforms: Sequence[float]) -> list[int]:
+    """Draws one token a row from all of them.
+
+    Args:
+        scaled: [n, vocab] from ``scale_rows``; overwritten.
+        uniforms: One number in [0, 1) a row.
+    """
+    weights = scaled.exp_()
+    sums = running_sums(block_sums(weights))
+    tokens = []
+    for row, (running, number) in enumerate(zip(sums, uniforms, strict=True)):
+        target = number * running[-1]
+        block = locate(running, target)
+        inside = weights[row, block * SUM_BLOCK : (block + 1) * SUM_BLOCK].cpu().numpy()
+        before = running[block - 1] if block else 0.0
+        tokens.append(block * SUM_BLOCK + locate(np.cumsum(inside, dtype=np.float64), target - before))
+    return tokens
+
+
+def draw_filtered(scaled: NDArray[np.floating], params: SamplerParams, number: float) -> int:
+    """Draws a token from those that top_k, top_p and min_p leave.
+
+    Args:
+        scaled: [vocab], a row of ``scale_rows``.
+        params: The request's parameters.
+        number: In [0, 1).
+    """
+    ids = candidates(scaled, params)
+    running = np.cumsum(np.exp(scaled[ids].astype(np.float64)))
+    if params.top_p < 1.0:
+        total = running[-1]
+        if not (params.min_p > 0.0 or 0 < params.top_k < len(scaled)):
+            total = row_total(scaled)
+        kept = int(np.searchsorted(running, params.top_p * total, side="left")) + 1
+        running = running[:kept]
+    return int(ids[locate(running, number * running[-1])])
+
+
+def candidates(scaled: NDArray[np.floating], params: SamplerParams) -> NDArray[np.int64]:
+    """Tokens that min_p and top_k leave, best first; with top_p alone, a superset of what it will keep."""
+    size = len(scaled)
+    if 0 < params.top_k < size:
+        ids = best(scaled, params.top_k)
+        return ids[scaled[ids] >= _log(params.min_p)]
+    if params.min_p > 0.0:
+        bound = _log(params.min_p)
+    else:
+        # all tokens below this together weigh less than 1 - top_p of the total
+        bound = _log((1.0 - params.top_p) * (1.0 - SMALL) * row_total(scaled) / size)
+    found = np.flatnonzero(scaled >= bound)
+    order: NDArray[np.int64] = found[np.argsort(-scaled[found], kind="stable")]
+    return order
+
+
+def row_total(scaled: NDArray[np.floating]) -> float:
+    """Sum of a row's weights, in a fixed order."""
+    weights = torch.from_numpy(scaled).exp()
+    return float(running_sums(block_sums(weights.unsqueeze(0)))[0, -1])
+
+
+def locate(running: NDArray[np.float64], target: float) -> int:
+    """First index whose running sum exceeds the target; rounding never leads past the last element with weight."""
+    index = int(np.searchsorted(running, target, side="right"))
+    if index >= len(running):
+        index = int(np.searchsorted(running, running[-1], side="left"))
+    return index
+
+
+def _log(share: float) -> float:
+    return math.log(share) if share > 0.0 else -math.inf

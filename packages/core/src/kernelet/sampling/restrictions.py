@@ -1,0 +1,100 @@
+"""Bias, allowed tokens, bad words, tokens that may not come yet, and mask rows: in this order, after custom processors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from kernelet.contracts.sampling import SamplerParams
+
+
+class Restrictions:
+    """What one request's parameters allow, ready to be applied to its rows.
+
+    Args:
+        params: The request's parameters.
+        vocab_size: Width of a row.
+        device: Where rows live.
+
+    Raises:
+        ValueError: if a token id lies outside the vocabulary.
+    """
+
+    def __init__(self, params: SamplerParams, vocab_size: int, device: torch.device) -> None:
+        self._vocab_size = vocab_size
+        self._device = device
+        bias = params.logit_bias or {}
+        self._bias = (self._ids(bias), torch.tensor(list(bias.values()), dtype=torch.float64, device=device))
+        allowed = params.allowed_token_ids
+        self._allowed = None if allowed is None else self._ids(allowed)
+        words = params.bad_words_token_ids
+        self._bad = self._ids([word[0] for word in words if len(word) == 1])
+        self._bad_sequences = tuple(word for word in words if len(word) > 1)
+        self._ids([word[-1] for word in self._bad_sequences])
+        self._min_tokens = params.min_tokens
+        self._suppressed = self._ids(params.suppressed_token_ids)
+        self._always = bool(bias or words) or allowed is not None
+
+    def active(self, num_generated: int) -> bool:
+        """Whether a row is changed (mask rows aside)."""
+        return self._always or self._suppresses(num_generated)
+
+    def apply(self, row: Tensor, generated: Sequence[int], mask: NDArray[np.bool_] | None) -> None:
+        """Changes one row [vocab] in place; what may not be chosen becomes -inf.
+
+        A mask that leaves nothing but suppressed tokens wins over ``min_tokens``: a grammar that is done must end.
+
+        Args:
+            row: Logits.
+            generated: Tokens generated so far.
+            mask: True where a token is allowed.
+        """
+        ids, values = self._bias
+        if len(ids):
+            row[ids] += values.to(row.dtype)
+        if self._allowed is not None:
+            kept = row[self._allowed]
+            row.fill_(-torch.inf)
+            row[self._allowed] = kept
+        row[self._bad] = -torch.inf
+        for word in self._bad_sequences:
+            size = len(word) - 1
+            if tuple(generated[-size:]) == word[:-1]:
+                row[word[-1]] = -torch.inf
+        if self._suppresses(len(generated)) and not self._must_end(mask):
+            row[self._suppressed] = -torch.inf
+        if mask is not None:
+            row.masked_fill_(torch.from_numpy(~mask).to(row.device), -torch.inf)
+
+    def _suppresses(self, num_generated: int) -> bool:
+        return num_generated < self._min_tokens and len(self._suppressed) > 0
+
+    def _must_end(self, mask: NDArray[np.bool_] | None) -> bool:
+        if mask is None:
+            return False
+        others = mask.copy()
+        others[self._suppressed.cpu().numpy()] = False
+        return not others.any()
+
+    def _ids(self, ids: Sequence[int] | dict[int, float]) -> Tensor:
+        wrong = [token for token in ids if not 0 <= token < self._vocab_size]
+        if wrong:
+            raise ValueError(f"token ids {wrong[:8]} are outside the vocabulary of {self._vocab_size} tokens")
+        return torch.tensor(list(ids), dtype=torch.int64, device=self._device)
+
+
+def unpack_mask(row: bytes, vocab_size: int) -> NDArray[np.bool_]:
+    """Bit row of int32 words, lowest bit first -> bool [vocab_size].
+
+    Raises:
+        ValueError: if the row has another length.
+    """
+    words = -(-vocab_size // 32)
+    if len(row) != words * 4:
+        raise ValueError(f"a mask row of {len(row)} bytes does not fit a vocabulary of {vocab_size} ({words * 4} bytes)")
+    bits = np.frombuffer(row, dtype="<u4").astype("<u4").view(np.uint8)
+    return np.unpackbits(bits, count=vocab_size, bitorder="little").view(np.bool_)

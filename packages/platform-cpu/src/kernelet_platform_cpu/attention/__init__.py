@@ -1,0 +1,3 @@
+"""Paged attention in torch."""
+
+from __future__ import annotations

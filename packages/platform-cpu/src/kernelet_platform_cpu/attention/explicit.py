@@ -1,0 +1,57 @@
+"""Attention written out: scores, soft cap, mask, softmax with sinks, weighted sum."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def wide(dtype: torch.dtype) -> torch.dtype:
+    """Dtype of scores: float32 for 16-bit types, else the dtype itself."""
+    return torch.float32 if dtype.itemsize < 4 else dtype
+
+
+def attend(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    scale: float,
+    mask: Tensor | None = None,
+    soft_cap: float | None = None,
+    sinks: Tensor | None = None,
+) -> Tensor:
+    """Attention of several queries a head, with keys shared by the heads of a group.
+
+    Scores and softmax are computed in the wide dtype; probabilities are rounded to the values' dtype for the weighted
+    sum where that is bfloat16 (as fused kernels do).
+
+    Args:
+        query: [batch, kv_heads, group, queries, size].
+        key: [batch * kv_heads, keys, size].
+        value: The same.
+        scale: Factor of the scores.
+        mask: Added to scores [batch, kv_heads, group, queries, keys], broadcast; wide dtype.
+        soft_cap: See ``AttentionSpec``.
+        sinks: [kv_heads, group], a logit more in each denominator.
+
+    Returns:
+        [batch, kv_heads, group, queries, size] in the query's dtype.
+    """
+    dtype = query.dtype
+    batch, kv_heads, group, queries, size = query.shape
+    flat = query.reshape(batch * kv_heads, group * queries, size).to(wide(dtype)) * scale
+    scores = torch.bmm(flat, key.to(wide(dtype)).transpose(1, 2)).view(batch, kv_heads, group, queries, -1)
+    if soft_cap is not None:
+        scores = scores.div_(soft_cap).tanh_().mul_(soft_cap)
+    if mask is not None:
+        scores += mask
+    if sinks is None:
+        weights = scores.softmax(-1)
+    else:
+        column = sinks.to(wide(dtype)).view(1, kv_heads, group, 1, 1).expand(batch, -1, -1, queries, -1)
+        weights = torch.cat([scores, column], -1).softmax(-1)[..., :-1]
+    weights = weights.reshape(batch * kv_heads, group * queries, -1)
+    if dtype is torch.bfloat16:
+        return torch.bmm(weights.to(dtype), value).view(query.shape)
+    return torch.bmm(weights, value.to(weights.dtype)).to(dtype).view(query.shape)

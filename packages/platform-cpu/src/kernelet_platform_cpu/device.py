@@ -1,0 +1,43 @@
+"""The worker's half of the CPU platform."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from kernelet.cache.memory import available_memory
+from kernelet.contracts.offer import Settings
+from kernelet.contracts.platform import Device, MemoryInfo
+from kernelet_platform_cpu.config import threads
+from kernelet_platform_cpu.cpuinfo import code_path, cpu_flags, cpu_model
+
+
+class CpuDevice(Device):
+    """The processor. Everything runs when it is called; there are no streams."""
+
+    def __init__(self, settings: Settings, local_rank: int) -> None:
+        self._threads = threads(settings)
+        self._before = 0
+
+    def init(self) -> None:
+        """Sets torch's threads, for the calling thread and those it starts later."""
+        torch.set_num_threads(self._threads)
+        self._before = available_memory().bytes
+
+    def get_device_name(self) -> str:
+        return f"{cpu_model()} ({self._threads} threads, {code_path(cpu_flags())})"
+
+    @property
+    def tensor_device(self) -> Any:
+        return torch.device("cpu")
+
+    def memory(self) -> MemoryInfo:
+        free = available_memory().bytes
+        return MemoryInfo(total=max(self._before, free), free=free)
+
+    def manual_seed(self, seed: int) -> None:
+        torch.manual_seed(seed)
+
+    def synchronize(self) -> None:
+        """Nothing is ever outstanding."""

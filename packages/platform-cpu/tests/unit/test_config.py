@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pytest
+
+from kernelet.config import EngineConfig, ModelConfig, ParallelConfig
+from kernelet.contracts.offer import Settings
+from kernelet.errors import ConfigError
+from kernelet_platform_cpu import config
+from kernelet_platform_cpu.config import CpuPlatformConfig, threads
+
+
+def settings(**values):
+    return Settings(plugin="platform-cpu", values=values)
+
+
+def engine(ranks):
+    model = ModelConfig(
+        model="m", path="", architecture="A", hf_config={}, dtype="float32", vocab_size=8, max_model_len=8, num_layers=1
+    )
+    return EngineConfig(model=model, parallel=ParallelConfig(tensor_parallel_size=ranks))
+
+
+def test_threads_are_the_option_else_all_usable(monkeypatch):
+    monkeypatch.setattr(config, "usable_cpus", lambda: 5)
+    assert threads(settings(threads=None)) == 5
+    assert threads(settings(threads=3)) == 3
+    with pytest.raises(ConfigError, match="at least 1"):
+        threads(settings(threads=0))
+
+
+def test_capabilities(monkeypatch):
+    monkeypatch.setattr(config, "cpu_flags", lambda: frozenset({"avx2"}))
+    found = CpuPlatformConfig(settings(threads=2)).capabilities()
+    assert found.device_type == "cpu"
+    assert found.dtypes[0] == "float32"
+    assert found.features == {"cpu", "avx2"}
+    assert found.num_compute_units == 2
+    assert 0 < found.memory_bytes < 1 << 60
+
+
+def test_several_ranks_are_refused():
+    assert list(CpuPlatformConfig(settings()).check_and_update_config(engine(1))) == []
+    with pytest.raises(ConfigError, match="tensor parallel size 2"):
+        CpuPlatformConfig(settings()).check_and_update_config(engine(2))
