@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
+from kernelet.errors import WeightsError
 from kernelet.layers.weights import Weight
 
 
@@ -69,7 +70,13 @@ def split(weight: Weight, sources: Sequence[str]) -> dict[str, Target]:
 
 
 def interleaved(weight: Weight, source: str, heads: int) -> dict[str, Target]:
-    """One tensor whose output axis is [heads, parts, size] instead of [parts, heads, size]; parts of equal size."""
+    """One tensor whose output axis is [heads, parts, size] instead of [parts, heads, size].
+
+    Raises:
+        WeightsError: if the parts are not of equal size.
+    """
+    if len({part.full for part in weight.parts.values()}) > 1:
+        raise WeightsError(f"{source} cannot hold the parts of {weight.name} head by head: they differ in size")
     parts = len(weight.parts)
 
     def order(tensor: Tensor) -> Tensor:
