@@ -27,7 +27,7 @@ class BlockPool:
         if num_blocks < 2:
             raise ValueError(f"a pool needs the null block and one more, not {num_blocks}")
         self.num_blocks = num_blocks
-        self.index = index or PrefixIndex()
+        self.index = PrefixIndex() if index is None else index
         self._policy = policy
         self._free = list(range(num_blocks - 1, NULL_BLOCK, -1))
         self._references = [0] * num_blocks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from weakref import WeakKeyDictionary
 
 from kernelet.cache.block_pool import BlockPool
 from kernelet.cache.capacity import CacheGroupState, Capacity
@@ -68,7 +69,8 @@ class CacheManager:
         self.pools = tuple(group.pool for group in self._groups)
         self.capacity = Capacity(self._groups, self._tables, chunk)
         self.nothing = PrefixHit(0, tuple([] for _ in self._groups))
-        self._chains: dict[str, dict[int, KeyChain]] = {}
+        # by the record itself, not by its id: keys can never outlive the tokens that they were made from
+        self._chains: WeakKeyDictionary[Request, dict[int, KeyChain]] = WeakKeyDictionary()
         self._generation = 0
 
     def lookup(self, request: Request, limit: int | None = None) -> PrefixHit:
@@ -154,7 +156,7 @@ class CacheManager:
     def forget(self, request: Request) -> None:
         """The request has ended."""
         self.free(request)
-        self._chains.pop(request.request_id, None)
+        self._chains.pop(request, None)
 
     def reset_prefix_cache(self) -> None:
         """Forgets all prefixes. Blocks that running requests hold now are never entered again."""
@@ -183,14 +185,13 @@ class CacheManager:
                     counts[block] += 1
             for block in range(1, group.pool.num_blocks):
                 have = group.pool.references(block)
-                assert have == counts[block], (
-                    f"block {block} of group {index}: {have} references, {counts[block]} holders"
-                )
+                holders = counts[block]
+                assert have == holders, f"block {block} of group {index}: {have} references, {holders} holders"
 
     # --- inside ----------------------------------------------------------------------------------
 
     def _chain(self, request: Request, block_size: int) -> KeyChain:
-        chains = self._chains.setdefault(request.request_id, {})
+        chains = self._chains.setdefault(request, {})
         if block_size not in chains:
             chains[block_size] = KeyChain(request.data, block_size)
         return chains[block_size]

@@ -11,7 +11,7 @@ class PrefixIndex:
 
     def __init__(self, group: int = 0, log: EventLog | None = None) -> None:
         self._group = group
-        self._log = log or EventLog(enabled=False)
+        self._log = EventLog(enabled=False) if log is None else log
         self._blocks: dict[BlockKey, int] = {}
         self._keys: dict[int, BlockKey] = {}
 

@@ -1,0 +1,265 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernelet.cache.events import BlockRemoved, BlockStored
+from kernelet.cache.keys import KeyChain
+from kernelet.cache.manager import CacheManager
+from kernelet.config import CacheConfig
+from kernelet.contracts.cache import CacheConfigPlan, CacheGroup, FullAttentionSpec, SlidingWindowSpec
+from kernelet.contracts.sampling import SamplerParams
+from kernelet.request.request import EngineRequest, Request
+
+BLOCK = 4
+
+
+def spec(window=None, block_size=BLOCK):
+    common = {"block_size": block_size, "page_bytes": 64, "num_kv_heads": 1, "head_size": 8, "dtype": "float32"}
+    return FullAttentionSpec(**common) if window is None else SlidingWindowSpec(window=window, **common)
+
+
+def make(*specs, num_blocks=21, **options):
+    groups = tuple(CacheGroup(spec=s, layers=(str(i),), num_blocks=num_blocks) for i, s in enumerate(specs or [spec()]))
+    caching = options.pop("caching", True)
+    plan = CacheConfigPlan(groups=groups)
+    return CacheManager(plan, CacheConfig(enable_prefix_caching=caching), chunk=64, **options)
+
+
+def request(name, tokens, salt=""):
+    data = EngineRequest(
+        request_id=name, prompt_token_ids=list(tokens), params=SamplerParams(seed=0), max_tokens=4, cache_salt=salt
+    )
+    return Request(data=data, arrival_index=0)
+
+
+def compute(cache, one, end=None):
+    """Runs a request up to ``end`` tokens in one step."""
+    end = end or one.num_tokens
+    hit = cache.lookup(one)
+    cache.admit(one, hit)
+    one.num_computed_tokens = hit.num_tokens
+    assert cache.allocate(one, end) is not None
+    one.num_computed_tokens = end
+    cache.store(one, end)
+    cache.check()
+    return hit
+
+
+def test_all_groups_or_nothing():
+    cache = make(spec(), spec(block_size=2), num_blocks=8)
+    one = request("r", range(20))
+    cache.admit(one, cache.nothing)
+    assert cache.allocate(one, 14) is not None
+    assert [pool.num_free for pool in cache.pools] == [3, 0]
+    assert cache.allocate(one, 15) is None
+    assert [pool.num_free for pool in cache.pools] == [3, 0]
+    assert cache.allocate(one, 14) == ([], [])
+    cache.check()
+    cache.free(one)
+    cache.free(one)
+    assert [pool.num_free for pool in cache.pools] == [7, 7]
+
+
+def test_hit_of_full_blocks_short_of_the_last_token():
+    cache = make()
+    compute(cache, request("first", range(12)))
+    assert cache.lookup(request("r", range(12))).num_tokens == 8, "one token must be computed"
+    assert cache.lookup(request("r", range(13))).num_tokens == 12
+    assert cache.lookup(request("r", range(11))).num_tokens == 8
+    assert cache.lookup(request("r", [0, 1, 2, 9])).num_tokens == 0
+    assert cache.lookup(request("r", range(13)), limit=9).num_tokens == 8
+    assert cache.lookup(request("r", range(13)), limit=0).num_tokens == 0
+    assert cache.lookup(request("r", range(13), salt="s")).num_tokens == 0
+
+
+def test_second_request_shares_the_blocks():
+    cache = make()
+    first, second = request("first", range(10)), request("second", [*range(8), 50, 51])
+    compute(cache, first)
+    assert compute(cache, second).num_tokens == 8
+    assert cache.block_ids(second)[0][:2] == cache.block_ids(first)[0][:2]
+    assert cache.block_ids(second)[0][2] != cache.block_ids(first)[0][2]
+    cache.free(first)
+    cache.check()
+    assert cache.pools[0].usage == pytest.approx(3 / 20)
+
+
+def test_only_what_is_computed_is_stored():
+    cache = make()
+    first = request("first", range(12))
+    compute(cache, first, end=9)
+    assert cache.lookup(request("r", range(12))).num_tokens == 8
+    first.num_computed_tokens = 12
+    assert cache.allocate(first, 12) is not None
+    assert cache.lookup(request("r", range(20))).num_tokens == 8, "the step has not ended"
+    cache.store(first, 12)
+    assert cache.lookup(request("r", range(20))).num_tokens == 12
+
+
+def test_generated_tokens_are_part_of_the_prefix():
+    cache = make()
+    first = request("first", range(6))
+    compute(cache, first)
+    first.token_ids += [70, 71]
+    assert cache.allocate(first, 8) is not None
+    cache.store(first, 8)
+    assert cache.lookup(request("r", [*range(6), 70, 71, 72])).num_tokens == 8
+    assert cache.lookup(request("r", [*range(6), 70, 99, 72])).num_tokens == 4
+
+
+def test_equal_blocks_computed_at_once_are_entered_once():
+    cache = make()
+    first, second = request("first", range(8)), request("second", range(8))
+    for one in (first, second):
+        cache.admit(one, cache.nothing)
+        cache.allocate(one, 8)
+    cache.store(first, 8)
+    cache.store(second, 8)
+    cache.check()
+    assert len(cache.pools[0].index) == 2
+    cache.free(second)
+    cache.free(first)
+    cache.check()
+    assert cache.lookup(request("r", range(9))).num_tokens == 8
+
+
+def test_tail_is_evicted_before_the_head():
+    cache = make(num_blocks=6)
+    first = request("first", range(16))
+    compute(cache, first)
+    cache.forget(first)
+    other = request("other", range(100, 110))
+    compute(cache, other)  # takes the free block and two of the four
+    assert cache.lookup(request("r", range(16))).num_tokens == 8
+
+
+def test_sliding_blocks_return_while_the_request_runs():
+    cache = make(spec(window=6))
+    one = request("r", range(40))
+    cache.admit(one, cache.nothing)
+    for end in range(4, 41, 4):
+        assert cache.allocate(one, end) is not None
+        one.num_computed_tokens = end
+        cache.store(one, end)
+        cache.check()
+        assert cache.pools[0].num_blocks - 1 - cache.pools[0].num_free <= 4
+    table = cache.block_ids(one)[0]
+    assert table[:7] == [0] * 7
+    assert 0 not in table[8:]
+    assert len(table) == 10
+
+
+def test_sliding_hit_needs_the_window_only():
+    cache = make(spec(window=5), num_blocks=6)
+    one = request("first", range(24))
+    cache.admit(one, cache.nothing)
+    for end in range(4, 25, 4):
+        assert cache.allocate(one, end) is not None
+        one.num_computed_tokens = end
+        cache.store(one, end)
+    # 6 blocks in a pool of 5: the first ones are gone, the last ones are enough
+    hit = cache.lookup(request("r", range(30)))
+    assert hit.num_tokens == 24
+    assert hit.block_ids[0][:5] == [0] * 5
+    assert hit.block_ids[0][5] != 0
+    second = request("second", range(30))
+    assert compute(cache, second, end=27) == hit
+    assert cache.lookup(request("r", range(10))).num_tokens == 0
+
+
+def test_groups_agree_on_what_all_can_serve():
+    cache = make(spec(), spec(window=5))
+    first = request("first", range(20))
+    compute(cache, first)
+    sliding = cache.pools[1]
+    # the block of positions 12 to 15 is lost in the sliding group: a hit may end before it or well after it
+    block = cache.block_ids(first)[1][3]
+    sliding.index.remove(block)
+    assert cache.lookup(request("r", range(30))).num_tokens == 20
+    assert cache.lookup(request("r", range(19))).num_tokens == 12
+    cache.pools[0].index.remove(cache.block_ids(first)[0][4])
+    assert cache.lookup(request("r", range(30))).num_tokens == 12
+
+
+def test_groups_with_other_block_sizes():
+    cache = make(spec(block_size=4), spec(block_size=6))
+    compute(cache, request("first", range(30)))
+    assert cache.lookup(request("r", range(30))).num_tokens == 24
+    assert cache.lookup(request("r", range(24))).num_tokens == 12
+
+
+def test_caching_off():
+    cache = make(caching=False)
+    compute(cache, request("first", range(12)))
+    assert cache.lookup(request("r", range(12))) == cache.nothing
+    assert len(cache.pools[0].index) == 0
+
+
+def test_reset_keeps_running_requests_out_of_the_index():
+    cache = make()
+    first = request("first", range(10))
+    compute(cache, first)
+    cache.reset_prefix_cache()
+    cache.check()
+    assert cache.lookup(request("r", range(10))) == cache.nothing
+    first.token_ids += range(10, 20)
+    cache.allocate(first, 20)
+    cache.store(first, 20)
+    assert cache.lookup(request("r", range(20))) == cache.nothing
+    cache.free(first)
+    cache.check()
+    assert cache.pools[0].usage == 0.0
+    compute(cache, request("again", range(10)))
+    assert cache.lookup(request("r", range(10))).num_tokens == 8
+
+
+def test_events():
+    cache = make(num_blocks=4, record_events=True)
+    first = request("first", range(8))
+    compute(cache, first)
+    keys = KeyChain(first.data, BLOCK).upto(first.token_ids, 2)
+    assert cache.take_events() == [BlockStored(0, keys[0]), BlockStored(0, keys[1])]
+    cache.forget(first)
+    compute(cache, request("other", range(100, 108)))
+    assert BlockRemoved(0, keys[1]) in cache.take_events()
+    assert make().take_events() == []
+
+
+def test_check_finds_lost_references():
+    cache = make()
+    one = request("r", range(8))
+    compute(cache, one)
+    cache.pools[0].touch([cache.block_ids(one)[0][0]])
+    with pytest.raises(AssertionError, match="2 references, 1 holders"):
+        cache.check()
+
+
+@given(
+    windows=st.lists(st.one_of(st.none(), st.integers(1, 10)), min_size=1, max_size=3),
+    histories=st.lists(st.lists(st.integers(0, 1), min_size=1, max_size=20), min_size=1, max_size=6),
+    num_blocks=st.integers(8, 30),
+)
+def test_a_hit_is_always_of_equal_tokens(windows, histories, num_blocks):
+    """Remembers for every block which tokens, and which before them, were last written; a hit must name such blocks."""
+    cache = make(*[spec(window) for window in windows], num_blocks=num_blocks)
+    content = [{} for _ in windows]
+    for index, tokens in enumerate(histories):
+        one = request(f"r{index}", tokens)
+        hit = cache.lookup(one)
+        assert hit.num_tokens % BLOCK == 0
+        assert hit.num_tokens < len(tokens)
+        for group, (blocks, window) in enumerate(zip(hit.block_ids, windows, strict=True)):
+            first = 0 if window is None else max(0, hit.num_tokens - window + 1) // BLOCK
+            assert len(blocks) == hit.num_tokens // BLOCK
+            for position, block in enumerate(blocks):
+                if position < first:
+                    assert block == 0
+                else:
+                    assert content[group][block] == tokens[: (position + 1) * BLOCK]
+        compute(cache, one)
+        for group, blocks in enumerate(cache.block_ids(one)):
+            content[group].update({b: tokens[: (i + 1) * BLOCK] for i, b in enumerate(blocks) if b})
+        cache.forget(one)
+        cache.check()
