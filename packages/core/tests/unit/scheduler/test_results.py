@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import pytest
+
+from kernelet.contracts.executor import SampledRequest, ScheduledRequest
+from kernelet.contracts.sampling import SamplerParams, TokenLogprobs
+from kernelet.errors import RequestFailedError
+from kernelet.request.request import Request
+from kernelet.scheduler.results import apply_result
+from kernelet.testing.null.harness import null_request
+
+
+def make(prompt=6, **params):
+    data = null_request("r", range(prompt), 4, params=SamplerParams(seed=0, **params), stop_token_ids=(7,))
+    return Request(data=data, arrival_index=0)
+
+
+def entry(start, count, sample=True, epoch=0):
+    return ScheduledRequest(request_id="r", num_tokens=count, num_computed_tokens=start, sample=sample, epoch=epoch)
+
+
+def result(tokens, **fields):
+    return SampledRequest(request_id="r", token_ids=tokens, **fields)
+
+
+def positions(*ids):
+    return [TokenLogprobs([token], [-1.0], [1]) for token in ids]
+
+
+def test_a_chunk_brings_nothing_to_tell():
+    request = make()
+    progress = apply_result(request, entry(0, 4, sample=False), result([]), 100)
+    assert not progress.worth_telling
+    assert progress.ending is None
+    assert progress.num_stored == 4
+    assert request.num_output_tokens == 0
+
+
+def test_a_token():
+    request = make(logprobs=1)
+    request.num_placeholders = 2
+    progress = apply_result(request, entry(0, 6), result([40], logprobs=positions(40)), 100)
+    assert progress.output.token_ids == [40]
+    assert progress.output.logprobs == positions(40)
+    assert progress.num_stored == 6
+    assert (request.token_ids[-1], request.num_placeholders) == (40, 1)
+
+
+def test_a_stop():
+    request = make()
+    progress = apply_result(request, entry(0, 6), result([7]), 100)
+    assert progress.output.finish_reason == "stop"
+    assert progress.output.stop_token_id == 7
+    assert progress.output.token_ids == [7]
+
+
+@pytest.mark.parametrize(
+    "answer, text",
+    [
+        (None, "no result"),
+        (result([], error="out of luck"), "^out of luck$"),
+        (result([]), "0 tokens of epoch 0, not 1 of epoch 0"),
+        (result([1, 2]), "2 tokens"),
+        (result([1], epoch=1), "epoch 1, not 1 of epoch 0"),
+    ],
+)
+def test_what_fails_the_request(answer, text):
+    request = make()
+    with pytest.raises(RequestFailedError, match=text):
+        apply_result(request, entry(0, 6), answer, 100)
+    assert request.num_output_tokens == 0
+
+
+def test_prompt_logprobs_come_once():
+    request = make(prompt_logprobs=0)
+    got = []
+
+    def compute(start, count, given, sample=False):
+        answer = result([9] if sample else [], prompt_logprobs=given)
+        got.extend(apply_result(request, entry(start, count, sample=sample), answer, 100).output.prompt_logprobs or [])
+
+    compute(0, 2, positions(1, 2))
+    compute(2, 1, positions(3))
+    compute(0, 4, positions(1, 2, 3, 4))  # after a preemption
+    compute(4, 2, positions(5), sample=True)
+    assert got == positions(1, 2, 3, 4, 5)
+    compute(0, 6, positions(1, 2, 3, 4, 5))
+    assert len(got) == 5
+
+
+def test_missing_prompt_logprobs_fail_the_request():
+    with pytest.raises(RequestFailedError, match="0 prompt log-probabilities instead of 5"):
+        apply_result(make(prompt_logprobs=0), entry(0, 6), result([9]), 100)
