@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kernelet.contracts.model import ModelSource
+from kernelet.contracts.offer import Settings
+from kernelet.engine.model_resolution import HubError, download_from_hub, resolve_model
+from kernelet.errors import ModelNotFoundError
+
+
+class Source(ModelSource):
+    def __init__(self, folder):
+        super().__init__(Settings(plugin="p"))
+        self.folder = folder
+
+    def resolve(self, name):
+        return self.folder
+
+
+def nobody(name):
+    return None
+
+
+def unreachable(name):
+    raise HubError("it is unreachable")
+
+
+def forbidden(name):
+    raise AssertionError("the hub must not be asked")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    return tmp_path
+
+
+def test_a_plugin_comes_first(folder, monkeypatch):
+    monkeypatch.chdir(folder.parent)
+    asked = []
+
+    def find(name):
+        asked.append(name)
+        return Source(folder)
+
+    assert resolve_model("demo", find, download=forbidden) == folder
+    assert asked == ["demo"]
+
+
+def test_a_plugin_that_fails_is_not_replaced_by_the_hub(tmp_path):
+    with pytest.raises(ModelNotFoundError, match=r"no config\.json"):
+        resolve_model("demo", lambda name: Source(tmp_path), download=forbidden)
+
+
+def test_then_a_folder(folder):
+    assert resolve_model(str(folder), nobody, download=forbidden) == folder
+
+
+def test_a_relative_folder_becomes_absolute(folder, monkeypatch):
+    monkeypatch.chdir(folder.parent)
+    assert resolve_model(folder.name, nobody, download=forbidden) == folder
+
+
+def test_then_the_hub():
+    assert resolve_model("owner/name", nobody, download=lambda name: Path("/hub") / name) == Path("/hub/owner/name")
+
+
+def test_the_error_says_for_each_way_why_it_failed(tmp_path):
+    with pytest.raises(ModelNotFoundError) as caught:
+        resolve_model("demmo", nobody, known=["demo", "other"], download=unreachable)
+    message = str(caught.value)
+    assert "no plugin knows this name (known: demo, other)" in message
+    assert "as a folder: demmo does not exist" in message
+    assert "on the Hugging Face hub: it is unreachable" in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("kind, reason", [("folder", r"has no config\.json"), ("file", "is a file")])
+def test_what_is_there_and_is_no_model_is_said(tmp_path, kind, reason):
+    path = tmp_path / "thing"
+    path.mkdir() if kind == "folder" else path.write_text("")
+    with pytest.raises(ModelNotFoundError, match=reason):
+        resolve_model(str(path), nobody, download=unreachable)
+
+
+@pytest.mark.parametrize("name", ["/some/path", "./here", "a/b/c", "--", "name with space"])
+def test_what_cannot_be_a_repository_never_reaches_the_network(name):
+    with pytest.raises(HubError):
+        download_from_hub(name)

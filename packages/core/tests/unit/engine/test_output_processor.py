@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernelet.contracts.offer import Settings
+from kernelet.contracts.platform import Capabilities, PlatformConfig
+from kernelet.contracts.sampling import SamplingParams, TokenLogprobs
+from kernelet.engine.input_processor import InputProcessor
+from kernelet.engine.output_processor import RequestState
+from kernelet.request.outputs import EngineOutput
+from kernelet.testing.null.harness import null_engine_config
+from kernelet.text.tokenizer import Tokenizer
+
+EOS = 257
+
+
+class Platform(PlatformConfig):
+    def capabilities(self):
+        return Capabilities(device_type="d", dtypes=("float32",), memory_bytes=1)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(null_folder):
+    return Tokenizer.from_folder(null_folder)
+
+
+@pytest.fixture(scope="module")
+def new(tokenizer):
+    processor = InputProcessor(tokenizer, null_engine_config().model, Platform(Settings(plugin="p")), {})
+
+    def make(**params):
+        return RequestState(processor.prepare("p", SamplingParams(**params), request_id="r"), tokenizer)
+
+    return make
+
+
+def out(text=b"", request_id="r", **fields):
+    return EngineOutput(request_id=request_id, token_ids=list(text), **fields)
+
+
+def test_text_grows_and_snapshots_stay(new):
+    state = new()
+    state.update(out(b"ab"))
+    first = state.snapshot()
+    state.update(out(b"c", finish_reason="length"))
+    last = state.snapshot()
+    assert (first.outputs[0].text, first.finished, first.outputs[0].finish_reason) == ("ab", False, None)
+    assert (last.outputs[0].text, last.finished, last.outputs[0].finish_reason) == ("abc", True, "length")
+    assert first.outputs[0].token_ids == list(b"ab")
+
+
+def test_eos_is_in_the_ids_and_not_in_the_text(new):
+    state = new()
+    state.update(EngineOutput(request_id="r", token_ids=[97, EOS], finish_reason="stop", stop_token_id=EOS))
+    (choice,) = state.snapshot().outputs
+    assert (choice.text, choice.token_ids, choice.finish_reason, choice.stop_reason) == ("a", [97, EOS], "stop", None)
+
+
+def test_a_stop_token_of_the_users_is_the_reason_and_not_in_the_text(new):
+    state = new(stop_token_ids=[98])
+    state.update(out(b"ab", finish_reason="stop", stop_token_id=98))
+    (choice,) = state.snapshot().outputs
+    assert (choice.text, choice.token_ids, choice.stop_reason) == ("a", [97, 98], 98)
+
+
+def test_a_stop_string_ends_the_answer_in_the_middle_of_a_step(new):
+    state = new(stop=["bc"])
+    assert state.update(out(b"ab")) is False
+    assert state.snapshot().outputs[0].text == "a"  # "b" may become the stop string
+    assert state.update(out(b"cde")) is True
+    (choice,) = state.snapshot().outputs
+    assert (choice.text, choice.token_ids) == ("a", list(b"abc"))
+    assert (choice.finish_reason, choice.stop_reason) == ("stop", "bc")
+    assert state.update(out(b"more")) is False
+    assert state.snapshot().outputs[0].token_ids == list(b"abc")
+
+
+def test_a_stop_string_may_be_kept(new):
+    state = new(stop=["bc"], include_stop_str_in_output=True)
+    state.update(out(b"abcd"))
+    assert state.snapshot().outputs[0].text == "abc"
+
+
+def test_the_engine_is_not_told_to_stop_what_it_has_ended(new):
+    state = new(stop=["b"])
+    assert state.update(out(b"ab", finish_reason="length")) is False
+    assert state.snapshot().outputs[0].finish_reason == "stop"
+
+
+def test_held_back_text_comes_at_the_end(new):
+    state = new(stop=["bcd"])
+    state.update(out(b"abc"))
+    assert state.snapshot().outputs[0].text == "a"
+    state.update(out(finish_reason="length"))
+    assert state.snapshot().outputs[0].text == "abc"
+
+
+def test_no_stop_string_before_min_tokens(new):
+    state = new(stop=["b"], min_tokens=2)
+    state.update(out(b"bbb"))
+    (choice,) = state.snapshot().outputs
+    assert (choice.text, choice.token_ids) == ("bb", list(b"bbb"))
+
+
+def test_a_character_in_pieces_appears_when_it_is_whole(new):
+    state = new()
+    state.update(out("ď".encode()[:1]))
+    assert state.snapshot().outputs[0].text == ""
+    state.update(out("ď".encode()[1:]))
+    assert state.snapshot().outputs[0].text == "ď"
+    state.update(out("🙂".encode()[:2]))
+    state.update(out(finish_reason="abort"))
+    assert state.snapshot().outputs[0].text == "ď\N{REPLACEMENT CHARACTER}"
+
+
+def test_logprobs_have_the_real_bytes_and_add_up(new):
+    state = new(logprobs=1)
+    rows = [TokenLogprobs([196, 97], [-0.5, -0.7], [1, 2]), TokenLogprobs([143, 98], [-1.0, -0.1], [2, 1])]
+    state.update(out("ď".encode(), logprobs=rows, finish_reason="length"))
+    (choice,) = state.snapshot().outputs
+    assert b"".join(next(iter(position.values())).bytes for position in choice.logprobs) == "ď".encode()
+    assert list(choice.logprobs[1]) == [143, 98]
+    assert choice.logprobs[1][143].rank == 2
+    assert choice.cumulative_logprob == -1.5
+
+
+def test_logprobs_end_with_the_stop_string(new):
+    state = new(logprobs=0, stop=["b"])
+    rows = [TokenLogprobs([byte], [-1.0], [1]) for byte in b"abc"]
+    state.update(out(b"abc", logprobs=rows))
+    (choice,) = state.snapshot().outputs
+    assert len(choice.logprobs) == len(choice.token_ids) == 2
+
+
+def test_no_logprobs_unless_asked_for(new):
+    state = new()
+    state.update(out(b"a", finish_reason="length"))
+    (choice,) = state.snapshot().outputs
+    assert choice.logprobs is None
+    assert choice.cumulative_logprob is None
+
+
+def test_prompt_logprobs_start_with_none(new):
+    state = new(prompt_logprobs=0, max_tokens=0)
+    state.update(out(prompt_logprobs=[TokenLogprobs([97], [-math.inf], [9])], finish_reason="length"))
+    output = state.snapshot()
+    assert output.prompt_logprobs[0] is None
+    assert output.prompt_logprobs[1][97].logprob == -math.inf
+
+
+def test_choices_end_one_by_one(new):
+    state = new(n=2)
+    state.update(out(b"a", "r/1", finish_reason="length"))
+    assert not state.finished
+    assert state.unfinished_ids == ["r/0"]
+    state.update(out(b"b", "r/0", finish_reason="length", num_cached_tokens=1))
+    output = state.snapshot()
+    assert [choice.text for choice in output.outputs] == ["b", "a"]
+    assert output.num_cached_tokens == 1
+
+
+def test_an_error_is_kept(new):
+    state = new()
+    state.update(out(finish_reason="error", error="it broke"))
+    assert state.finished
+    assert state.error == "it broke"
+
+
+def test_without_detokenization_there_is_no_text(new):
+    state = new(detokenize=False)
+    state.update(out(b"ab", finish_reason="length"))
+    assert state.snapshot().outputs[0].text == ""
+
+
+def test_without_a_tokenizer_there_are_ids_and_logprobs(tokenizer):
+    processor = InputProcessor(None, null_engine_config().model, Platform(Settings(plugin="p")), {})
+    state = RequestState(processor.prepare([1], SamplingParams(logprobs=0), request_id="r"), None)
+    state.update(out(b"a", logprobs=[TokenLogprobs([97], [-1.0], [1])]))
+    assert state.snapshot().outputs[0].logprobs[0][97].logprob == -1.0
+
+
+@given(st.lists(st.sampled_from(list("abc€".encode())), max_size=30), st.data())
+def test_the_result_does_not_depend_on_how_tokens_were_grouped(new, tokens, data):
+    def run(groups):
+        state = new(stop=["aba", "c€"])
+        for group in groups:
+            state.update(out(group))
+        if not state.finished:
+            state.update(out(finish_reason="length"))
+        choice = state.snapshot().outputs[0]
+        return choice.text, choice.token_ids, choice.stop_reason
+
+    groups, rest = [], tokens
+    while rest:
+        size = data.draw(st.integers(1, len(rest)))
+        groups.append(rest[:size])
+        rest = rest[size:]
+    assert run(groups) == run([[token] for token in tokens])

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from kernelet.contracts.offer import Settings
+from kernelet.contracts.stats import FinishedRequest, StatLogger, StepStats
+from kernelet.engine.stats import LoggingStatLogger, StatDispatcher, StatTotals
+
+
+def step(number, **counts):
+    return StepStats(step=number, num_running=1, num_waiting=0, **counts)
+
+
+def finished(reason="stop"):
+    return FinishedRequest(
+        request_id="r",
+        finish_reason=reason,
+        num_prompt_tokens=1,
+        num_output_tokens=1,
+        num_cached_tokens=0,
+        num_preemptions=0,
+        queue_s=0.0,
+        first_token_s=None,
+        total_s=1.0,
+    )
+
+
+class Recorder(StatLogger):
+    def __init__(self, fails_in=""):
+        super().__init__(Settings(plugin="p"))
+        self.calls = []
+        self.fails_in = fails_in
+
+    def _note(self, name):
+        self.calls.append(name)
+        if name == self.fails_in:
+            raise RuntimeError("a bug in the logger")
+
+    def record(self, stats):
+        self._note("record")
+
+    def record_finished(self, request):
+        self._note("record_finished")
+
+    def log(self):
+        self._note("log")
+
+    def close(self):
+        self._note("close")
+
+
+def test_totals_add_up():
+    totals = StatTotals()
+    totals.add([step(0, num_prefill_tokens=5, num_prefill_requests=1), step(1, num_decode_tokens=1)], [finished()])
+    before = totals.snapshot()
+    totals.add(
+        [step(2, num_prefill_tokens=2, num_decode_tokens=1, num_prefill_requests=1, num_decode_requests=1)],
+        [finished("length"), finished()],
+    )
+    after = totals.snapshot()
+    assert (after.num_steps, after.num_mixed_steps, after.num_prefill_tokens, after.num_decode_tokens) == (3, 1, 7, 2)
+    assert after.finished == {"stop": 2, "length": 1}
+    assert after.last.step == 2
+    assert (before.num_steps, before.finished) == (2, {"stop": 1})
+
+
+def test_every_logger_hears_everything():
+    now = [0.0]
+    one, two = Recorder(), Recorder()
+    dispatcher = StatDispatcher([("one", one), ("two", two)], clock=lambda: now[0])
+    dispatcher.dispatch([step(0)], [finished()])
+    now[0] = 11.0
+    dispatcher.dispatch([step(1)], [])
+    dispatcher.dispatch([step(2)], [])
+    dispatcher.close()
+    expected = ["record", "record_finished", "record", "log", "record", "log", "close"]
+    assert one.calls == two.calls == expected
+
+
+@pytest.mark.parametrize("where", ["record", "record_finished", "log", "close"])
+def test_a_logger_that_raises_is_switched_off_with_one_error(where, caplog):
+    bad, good = Recorder(where), Recorder()
+    dispatcher = StatDispatcher([("bad", bad), ("good", good)])
+    dispatcher.dispatch([step(0)], [finished()])
+    dispatcher.dispatch([step(1)], [finished()])
+    dispatcher.close()
+    assert bad.calls.count(where) == 1
+    assert good.calls == ["record", "record_finished"] * 2 + ["log", "close"]
+    errors = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert len(errors) == 1
+    assert "stat logger bad failed and is switched off" in errors[0].message
+
+
+def test_the_log_has_rates_since_the_line_before(caplog):
+    caplog.set_level(logging.INFO, "kernelet.engine.stats")
+    now = [0.0]
+    logger = LoggingStatLogger(Settings(plugin="core"), clock=lambda: now[0])
+    logger.log()
+    assert not caplog.records
+    logger.record(
+        step(0, num_prefill_tokens=100, num_decode_tokens=20, prefix_queries=100, prefix_hits=25, cache_usage=0.5)
+    )
+    now[0] = 10.0
+    logger.log()
+    assert "prompt 10.0 tokens/s, generation 2.0 tokens/s" in caplog.messages[0]
+    assert "cache 50.0%" in caplog.messages[0]
+    assert "prefix hits 25.0%" in caplog.messages[0]
+    logger.log()
+    assert len(caplog.records) == 1
+    logger.record(step(1, num_decode_tokens=1))
+    now[0] = 11.0
+    logger.log()
+    assert "prompt 0.0 tokens/s, generation 1.0 tokens/s" in caplog.messages[1]
+
+
+def test_the_logging_logger_counts_finished_requests():
+    logger = LoggingStatLogger(Settings(plugin="core"))
+    logger.record_finished(finished())
+    logger.close()
