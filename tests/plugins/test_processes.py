@@ -137,7 +137,8 @@ def test_an_import_string_can(site):
 
 
 def _write(site):
-    source = "from planted import HEADER\nexec(HEADER)\n\n\nclass Plugin:\n    @hookimpl\n    def kernelet_schedulers(self):\n"
+    source = "from planted import HEADER\nexec(HEADER)\n\n\nclass Plugin:\n"
+    source += "    @hookimpl\n    def kernelet_schedulers(self):\n"
     source += '        return (SchedulerOffer(name="mine", target="a:B", priority=-100),)\n'
     (site.folder / "planted_for_test.py").write_text(source)
     return True

@@ -134,7 +134,7 @@ def _add_specs(records: Sequence[Record], host: PluginHost) -> list[Record]:
             continue
         with Contained() as box:
             probe = PluginHost()
-            probe.register_only(record.name, record.plugin, "kernelet_hookspecs")
+            probe.register(record.name, record.plugin, only="kernelet_hookspecs")
             for answer in Hooks(probe).lifecycle.hookspecs():
                 if answer.failure:
                     raise answer.failure.error

@@ -30,6 +30,13 @@ class Answer(Generic[T_co]):
     failure: Failure | None = None
 
 
+class _Holder:
+    """What pluggy is given instead of the plugin: it compares plugins with each other, which would run their code."""
+
+    def __init__(self, functions: dict[str, Any]) -> None:
+        self.__dict__.update(functions)
+
+
 class PluginHost:
     """Hook specifications and the plugins that implement them."""
 
@@ -60,18 +67,18 @@ class PluginHost:
         self._specs |= parameters
         return names
 
-    def register(self, name: str, plugin: object) -> frozenset[str]:
-        """Registers a plugin wholly or not at all, and returns the names of its hooks.
+    def register(self, name: str, plugin: object, *, only: str | None = None) -> frozenset[str]:
+        """Registers a plugin (or one hook of it) wholly or not at all, and returns the names of its hooks.
 
         Raises:
             PluginError: an unknown hook, a signature that does not fit, or no hook at all.
         """
-        hooks = self._implemented(plugin)
+        functions = self._implementations(plugin, only)
         try:
-            self._manager.register(plugin, name)
+            self._manager.register(_Holder({attribute: function for attribute, _, function in functions}), name)
         except pluggy.PluginValidationError as error:
             raise PluginError(str(error)) from error
-        return hooks
+        return frozenset(hook for _, hook, _ in functions)
 
     def unregister(self, name: str) -> None:
         """Takes a plugin away; nothing happens if it is not there."""
@@ -110,9 +117,10 @@ class PluginHost:
                     f"{', '.join(passed) or 'no parameters'}; it may be written for a newer core"
                 )
 
-    def _implemented(self, plugin: object) -> frozenset[str]:
-        found: set[str] = set()
-        for name in dir(plugin):
+    def _implementations(self, plugin: object, only: str | None) -> list[tuple[str, str, Any]]:
+        """Attribute, hook and function of each implementation."""
+        found = []
+        for name in dir(plugin) if only is None else [only]:
             options = self._manager.parse_hookimpl_opts(plugin, name)
             if options is None:
                 if name in self._specs and inspect.isroutine(getattr(plugin, name)):
@@ -125,13 +133,9 @@ class PluginHost:
                 raise PluginError(
                     f"{name} is a hook wrapper; Kernelet calls each plugin's hook by itself, return offers instead"
                 )
-            self._check_signature(hook, getattr(plugin, name))
-            found.add(hook)
+            function = getattr(plugin, name)
+            self._check_signature(hook, function)
+            found.append((name, hook, function))
         if not found:
             raise PluginError("it implements no hook; mark its functions with kernelet.hookspecs.hookimpl")
-        return frozenset(found)
-
-    def register_only(self, name: str, plugin: object, hook: str) -> None:
-        """Registers one hook of a plugin, to call it before the others can be checked."""
-        holder = type("Only", (), {hook: staticmethod(getattr(plugin, hook))})()
-        self._manager.register(holder, name)
+        return found

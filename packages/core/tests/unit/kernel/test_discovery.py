@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from kernelet.kernel.discovery import Candidate, discover
+
+ENTRY_POINTS = """\
+[kernelet.plugins]
+{0} = {0}_module.plugin
+
+[kernelet.api]
+op = kernelet.contracts.op:v1
+attention = kernelet.contracts.attention:v1
+
+[console_scripts]
+{0} = {0}_module:main
+"""
+
+
+def test_metadata_is_recorded_sorted_and_nothing_is_imported(distributions):
+    for name in ("zeta", "alpha", "mid"):
+        distributions.write(
+            name,
+            version="2.5",
+            metadata="Requires-Dist: kernelet-core>=0.1\nRequires-Dist: Foo_Bar; extra == 'x'\n",
+            entry_points=ENTRY_POINTS.format(name),
+            files={f"{name}_module/plugin.py": "raise SystemExit"},
+        )
+    distributions.write("other", entry_points="[console_scripts]\nx = y:z\n")
+    found = discover([str(distributions.folder)])
+    assert [c.name for c in found.candidates] == ["alpha", "mid", "zeta"]
+    candidate = found.candidates[0]
+    assert (candidate.distribution, candidate.version) == ("alpha", "2.5")
+    assert candidate.entry_point == "alpha_module.plugin"
+    assert candidate.path == str(distributions.folder)
+    assert candidate.requirements == ("kernelet-core>=0.1", "Foo_Bar; extra == 'x'")
+    assert candidate.api == (("attention", "kernelet.contracts.attention:v1"), ("op", "kernelet.contracts.op:v1"))
+    assert candidate.domains == {"attention", "op"}
+    assert not any(name.endswith("_module") for name in sys.modules)
+
+
+def test_sys_path_is_the_default(distributions):
+    distributions.write("here", entry_points=ENTRY_POINTS.format("here"))
+    assert "here" in {c.name for c in discover().candidates}
+
+
+def test_two_distributions_of_one_name_are_both_found(distributions):
+    for name in ("b-dist", "a-dist"):
+        distributions.write(name, entry_points=ENTRY_POINTS.format("same"))
+    assert [c.distribution for c in discover([str(distributions.folder)]).candidates] == ["a-dist", "b-dist"]
+
+
+@pytest.mark.parametrize(
+    "requirements, names",
+    [
+        (("Foo_Bar>=1", "kernelet-core"), {"foo-bar", "kernelet-core"}),
+        (("foo; extra == 'test'",), set()),
+        (("foo; python_version >= '3'",), {"foo"}),
+        (("foo; python_version < '3'",), set()),
+        (("not a requirement!!",), set()),
+    ],
+)
+def test_required_distributions(requirements, names):
+    candidate = Candidate(name="x", entry_point="x", distribution="x", requirements=requirements)
+    assert candidate.required_distributions() == names
+
+
+def test_text_for_people():
+    candidate = Candidate(name="x", entry_point="m.plugin", distribution="d", version="3", path="/p")
+    assert str(candidate) == "plugin 'x' (d 3, entry point x = m.plugin, in /p)"
+    assert candidate.origin == "d 3 /p"
+    assert not candidate.handed
+
+
+def test_text_of_one_that_was_handed_over():
+    candidate = Candidate(name="x", entry_point="", instance=object())
+    assert str(candidate) == "plugin 'x' (handed to this process: object)"
+    assert candidate.handed

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from kernelet.config import PluginsConfig
+from kernelet.contracts import attention, cache, executor, model, op, platform, sampling, stats
+from kernelet.contracts.model import ModelSourceOffer
+from kernelet.contracts.offer import Offer
+from kernelet.contracts.versions import API_VERSIONS
+from kernelet.kernel.kinds import KINDS, kind_of
+
+
+def test_every_offer_class_of_the_contracts_has_a_row():
+    modules = (attention, cache, executor, model, op, platform, sampling, stats)
+    classes = {c for m in modules for _, c in inspect.getmembers(m, inspect.isclass) if issubclass(c, Offer)} - {Offer}
+    assert {kind.offer for kind in KINDS} == classes
+    assert len(KINDS) == len(classes)
+
+
+def test_domains_have_a_contract_version():
+    for kind in KINDS:
+        assert kind.domain in API_VERSIONS
+        assert kind.offer.__module__ == f"kernelet.contracts.{kind.domain}"
+
+
+def test_labels_and_flags_are_unique():
+    flags = [kind.flag for kind in KINDS if kind.flag]
+    assert len(set(flags)) == len(flags)
+    assert len({kind.label for kind in KINDS}) == len(KINDS)
+
+
+def test_the_variable_follows_from_the_flag():
+    kind = next(kind for kind in KINDS if kind.flag == "--attention-backend")
+    assert kind.variable == "KERNELET_ATTENTION_BACKEND"
+    assert kind.how_to_name == "--attention-backend NAME or KERNELET_ATTENTION_BACKEND=NAME"
+    assert kind_of(ModelSourceOffer).how_to_name == ""
+
+
+def test_opt_in_kinds():
+    opt_in = {kind.label: kind for kind in KINDS if kind.opt_in}
+    assert set(opt_in) == {"logits processor"}
+    assert opt_in["logits processor"].named(PluginsConfig(logits_processors=("a",))) == ("a",)
+
+
+def test_claims():
+    offer = ModelSourceOffer(name="s", target="a:B", models={"m1": "", "m2": ""})
+    assert kind_of(ModelSourceOffer).claims(offer) == ("m1", "m2")
+
+
+def test_not_a_kind():
+    with pytest.raises(KeyError, match="Offer is not a kind"):
+        kind_of(Offer)
