@@ -75,7 +75,7 @@ def dispatch(arguments: list[str]) -> int:
             parser.print_help()
             return 2
     assert name is not None
-    return run_command(commands[name], arguments[arguments.index(name) + 1 :])
+    return run_command(commands[name], arguments[arguments.index(name) + 1 :], debug="--debug" in before)
 
 
 def top_parser(commands: dict[str, Command]) -> argparse.ArgumentParser:
@@ -91,14 +91,14 @@ def top_parser(commands: dict[str, Command]) -> argparse.ArgumentParser:
     return parser
 
 
-def run_command(command: Command, arguments: list[str]) -> int:
+def run_command(command: Command, arguments: list[str], *, debug: bool) -> int:
     """Parses a command's own arguments and runs it."""
     module = command.load()
     parser = argparse.ArgumentParser(prog=f"kernelet {command.name}", description=command.help)
     parser.add_argument("--debug", action="store_true", help="show tracebacks and all of the log")
     module.configure(parser)
     options = parser.parse_args(arguments)
-    set_up_logging(debug=options.debug or "--debug" in sys.argv[1:])
+    set_up_logging(debug=debug or options.debug)
     return module.run(options)
 
 

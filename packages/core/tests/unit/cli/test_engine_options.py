@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from kernelet.cli.engine_options import add_engine_options, engine_arguments, flags_of, resolved_options
+from kernelet.engine.options import OPTIONS
+
+
+@pytest.fixture
+def parse():
+    parser = argparse.ArgumentParser()
+    add_engine_options(parser)
+    return lambda *arguments: parser.parse_args(arguments)
+
+
+EXAMPLES = {
+    "dtype": ["--dtype", "float32"],
+    "max_model_len": ["--max-model-len", "100"],
+    "load_seed": ["--load-seed", "3"],
+    "load_format": ["--load-format", "safetensors"],
+    "block_size": ["--block-size", "8"],
+    "num_blocks": ["--num-blocks", "99"],
+    "kv_cache_memory_bytes": ["--kv-cache-memory-bytes", "4096"],
+    "memory_utilization": ["--memory-utilization", "0.25"],
+    "enable_prefix_caching": ["--no-enable-prefix-caching"],
+    "eviction_policy": ["--eviction-policy", "lru"],
+    "max_num_seqs": ["--max-num-seqs", "4"],
+    "max_num_batched_tokens": ["--max-num-batched-tokens", "64"],
+    "scheduling_policy": ["--scheduling-policy", "priority"],
+    "tensor_parallel_size": ["--tensor-parallel-size", "2"],
+    "distributed_executor_backend": ["--distributed-executor-backend", "in-process"],
+    "platform": ["--platform", "cpu"],
+    "attention_backend": ["--attention-backend", "full=a,b"],
+    "weight_kernel": ["--weight-kernel", "k"],
+    "logits_processors": ["--logits-processors", "a,b"],
+    "plugins": ["--plugins", "a,+b"],
+    "plugins_block": ["--plugins-block", "c"],
+    "set": ["--set", "p.x=1", "--set", "p.y=2"],
+    "log_stats": ["--log-stats"],
+}
+
+
+def test_there_is_an_example_of_every_option():
+    assert set(EXAMPLES) == {spec.name for spec in OPTIONS}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_option_has_a_flag(parse, name):
+    options = parse(*EXAMPLES[name])
+    assert set(engine_arguments(options)) == {name}
+    resolved = resolved_options(options)
+    spec = next(spec for spec in OPTIONS if spec.name == name)
+    assert getattr(resolved.options, name) != spec.default
+    assert resolved.sources[name] == spec.flag
+
+
+def test_flags_can_be_written_again_for_another_process(parse):
+    words = [word for example in EXAMPLES.values() for word in example]
+    options = parse(*words, "--config", "/dev/null")
+    again = parse(*flags_of(options))
+    assert engine_arguments(again) == engine_arguments(options)
+    assert again.config == "/dev/null"
+
+
+def test_nothing_given_is_nothing_set(parse):
+    assert engine_arguments(parse()) == {}
+
+
+def test_a_file_may_come_from_a_variable(parse, tmp_path, monkeypatch):
+    (tmp_path / "o.toml").write_text("block_size = 4\n")
+    monkeypatch.setenv("KERNELET_CONFIG", str(tmp_path / "o.toml"))
+    assert resolved_options(parse()).options.block_size == 4
+
+
+@pytest.mark.parametrize(
+    "words", [["--block-size", "x"], ["--block-size", "0"], ["--dtype", "int8"], ["--set", "x"], ["--platform", ""]]
+)
+def test_a_value_that_the_option_does_not_take(parse, words, capsys):
+    from kernelet.errors import ConfigError
+
+    with pytest.raises((SystemExit, ConfigError)):
+        resolved_options(parse(*words))

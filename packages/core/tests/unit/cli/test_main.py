@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import importlib.metadata
+import logging
+import os
+import subprocess
+import sys
+
+import pytest
+
+from kernelet.cli import commands
+from kernelet.cli.main import main
+from kernelet.cli.usage import UsageError
+from kernelet.errors import KerneletError
+
+COMMAND = [sys.executable, "-m", "kernelet.cli"]
+
+
+class Stub:
+    """A command that does what a test says."""
+
+    def __init__(self, action):
+        self.action = action
+
+    def configure(self, parser):
+        parser.add_argument("word", nargs="?")
+
+    def run(self, options):
+        return self.action(options)
+
+
+@pytest.fixture
+def stub(monkeypatch):
+    def install(action):
+        monkeypatch.setattr(commands.Command, "load", lambda self: Stub(action))
+
+    return install
+
+
+def test_version(kernelet):
+    code, out, _ = kernelet("--version")
+    assert (code, out) == (0, f"kernelet {importlib.metadata.version('kernelet-core')}\n")
+
+
+def test_help_lists_every_command(kernelet):
+    code, out, _ = kernelet("--help")
+    assert code == 0
+    assert all(command.name in out and command.help in out for command in commands.OWN)
+
+
+def test_no_command_shows_the_help(kernelet):
+    code, out, _ = kernelet()
+    assert code == 2
+    assert "commands" in out
+
+
+def test_an_unknown_command_is_wrong_usage(kernelet):
+    code, _, err = kernelet("fly")
+    assert code == 2
+    assert "'fly'" in err
+
+
+def test_the_exit_code_is_the_commands(kernelet, stub):
+    stub(lambda options: 7)
+    assert kernelet("run")[0] == 7
+
+
+@pytest.mark.parametrize(
+    "error, code, message",
+    [
+        (KerneletError("do this"), 1, "error: do this\n"),
+        (UsageError("not so"), 2, "error: not so\n"),
+        (RuntimeError("a bug"), 1, "error: RuntimeError: a bug (run it again with --debug for the traceback)\n"),
+    ],
+)
+def test_an_error_is_one_line(kernelet, stub, error, code, message):
+    def fail(options):
+        raise error
+
+    stub(fail)
+    assert kernelet("run") == (code, "", message)
+
+
+def test_debug_shows_the_traceback(kernelet, stub):
+    def fail(options):
+        raise KerneletError("do this")
+
+    stub(fail)
+    with pytest.raises(KerneletError):
+        kernelet("run", "--debug")
+    with pytest.raises(KerneletError):
+        kernelet("--debug", "run")
+    assert logging.getLogger("kernelet").level == logging.DEBUG
+
+
+def test_ctrl_c_is_quiet(kernelet, stub):
+    def interrupt(options):
+        raise KeyboardInterrupt
+
+    stub(interrupt)
+    assert kernelet("run") == (130, "", "")
+
+
+def test_the_log_is_quiet_but_for_warnings(kernelet, stub):
+    def talk(options):
+        log = logging.getLogger("kernelet.something")
+        log.info("details")
+        log.warning("careful")
+        return 0
+
+    stub(talk)
+    assert kernelet("run") == (0, "", "WARNING: careful\n")
+
+
+def test_a_closed_pipe_is_quiet():
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as pipe:
+        done = subprocess.run([*COMMAND, "--version"], stdout=pipe, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_main_reads_the_process_arguments(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["kernelet", "--version"])
+    assert main() == 0
+    assert capsys.readouterr().out.startswith("kernelet ")
+
+
+def test_version_and_help_import_nothing_heavy():
+    for argument in ("--version", "--help"):
+        program = (
+            "import sys; from kernelet.cli.main import main\n"
+            f"try: main([{argument!r}])\n"
+            "except SystemExit: pass\n"
+            "bad = {'torch', 'numpy', 'rich', 'pluggy', 'msgspec', 'tokenizers'} & set(sys.modules)\n"
+            "bad |= {name for name in sys.modules if name.startswith('kernelet_')}\n"
+            "sys.exit(repr(bad) if bad else 0)"
+        )
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
