@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from layer_doubles import make_context
+
+from kernelet.layers.embedding import Embedding, Head, TiedEmbedding
+
+TABLE = torch.randn(6, 4, generator=torch.Generator().manual_seed(0))
+STATES = torch.randn(3, 4, generator=torch.Generator().manual_seed(1))
+
+
+def loaded(layer, value=TABLE):
+    layer.weight.write("weight", value)
+    layer.finish()
+    return layer
+
+
+def test_embedding_takes_rows_times_scale():
+    layer = loaded(Embedding(make_context(), "embed", 6, 4, scale=3.0))
+    assert torch.equal(layer.forward(torch.tensor([5, 0])), TABLE[[5, 0]] * 3.0)
+
+
+def test_scale_is_rounded_to_the_dtype_where_asked():
+    scale = 5.65685424949238
+    context = make_context(dtype=torch.bfloat16)
+    assert Embedding(context, "a", 6, 4, scale=scale).scale == scale
+    assert Embedding(context, "b", 6, 4, scale=scale, round_scale=True).scale == 5.65625
+
+
+def test_head_scales_then_caps():
+    layer = loaded(Head(make_context(), "head", 6, 4, scale=2.0, soft_cap=1.5))
+    expected = 1.5 * torch.tanh(STATES @ TABLE.T * 2.0 / 1.5)
+    torch.testing.assert_close(layer.forward(STATES), expected)
+
+
+def test_head_keeps_the_models_dtype_and_adds_its_bias():
+    layer = Head(make_context(dtype=torch.bfloat16), "head", 6, 4, bias=True, soft_cap=5.0)
+    layer.bias_weight.write("bias", torch.arange(6.0))
+    loaded(layer)
+    plain = STATES.bfloat16() @ TABLE.bfloat16().T + torch.arange(6.0).bfloat16()
+    found = layer.forward(STATES.bfloat16())
+    assert found.dtype == torch.bfloat16
+    assert torch.equal(found, (5.0 * torch.tanh(plain.float() / 5.0)).bfloat16())
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_ranks_share_the_vocabulary_of_a_tied_head(size):
+    parts = []
+
+    class Gather:
+        def all_gather(self, tensor, axis):
+            parts.append(tensor)
+            return tensor
+
+    for rank in range(size):
+        context = make_context(rank=rank, size=size, communicator=Gather())
+        embedding = TiedEmbedding(context, "embed", 6, 4)
+        head = Head(context, "head", 6, 4, tied=True)
+        embedding.tie(head)
+        loaded(embedding)
+        head.finish()
+        head.forward(STATES)
+        assert torch.equal(embedding.forward(torch.tensor([2])), TABLE[[2]])
+    torch.testing.assert_close(torch.cat(parts, -1), STATES @ TABLE.T)
+
+
+def test_a_tied_head_has_no_weight_and_shares_memory():
+    context = make_context()
+    embedding, head = TiedEmbedding(context, "embed", 6, 4), Head(context, "head", 6, 4, tied=True)
+    embedding.tie(head)
+    assert list(head.weights()) == []
+    assert list(embedding.modules()) == [embedding]
+    loaded(embedding)
+    assert head.prepared.data_ptr() == embedding.prepared.data_ptr()

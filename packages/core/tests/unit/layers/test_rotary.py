@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from layer_doubles import make_context
+
+from kernelet.layers.rope_scaling import RopeParameters
+from kernelet.layers.rotary import RopeTable
+
+PARAMETERS = RopeParameters(scaling="default", size=6, theta=100.0, max_model_len=40, trained_len=40)
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+def test_rows_hold_cos_and_signed_sin_of_each_position(interleaved):
+    table = RopeTable(make_context(dtype=torch.float64), PARAMETERS, interleaved=interleaved)
+    rows = table.rows(torch.tensor([0, 39, 7]))
+    assert rows.interleaved is interleaved
+    assert rows.cos.shape == rows.sin.shape == (3, 1, 6)
+    for row, position in enumerate([0, 39, 7]):
+        for pair in range(3):
+            angle = position * 100.0 ** (-pair / 3)
+            first, second = (2 * pair, 2 * pair + 1) if interleaved else (pair, pair + 3)
+            assert rows.cos[row, 0, [first, second]].tolist() == pytest.approx([math.cos(angle)] * 2, abs=1e-13)
+            assert rows.sin[row, 0, [first, second]].tolist() == pytest.approx(
+                [-math.sin(angle), math.sin(angle)], abs=1e-13
+            )
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_table_is_float32_rounded_from_float64(dtype):
+    exact = RopeTable(make_context(dtype=torch.float64), PARAMETERS).table
+    table = RopeTable(make_context(dtype=dtype), PARAMETERS).table
+    assert table.shape == (40, 2, 1, 6)
+    assert torch.equal(table, exact.float())
+
+
+def test_temperature_scales_both():
+    options = {"factor": 4.0, "attention_factor": 0.5, "original_max_position_embeddings": 20}
+    yarn = RopeParameters(scaling="yarn", size=6, theta=100.0, max_model_len=40, trained_len=40, options=options)
+    rows = RopeTable(make_context(dtype=torch.float64), yarn).rows(torch.arange(40))
+    torch.testing.assert_close(rows.cos**2 + rows.sin**2, torch.full((40, 1, 6), 0.25, dtype=torch.float64))

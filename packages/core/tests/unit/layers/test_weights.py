@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from layer_doubles import make_context
+
+from kernelet.errors import WeightsError
+from kernelet.layers.linear import MergedLinear, ReplicatedLinear
+from kernelet.layers.weights import Layer, Shard, Weight, layers_of, weight_bytes, weights_of
+
+
+def two_parts(context, **options):
+    parts = {"a": Shard.even(context, 4, "a"), "b": Shard.even(context, 8, "b")}
+    return Weight(context, "w", parts, Shard.whole(3), **options)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("together", [True, False])
+def test_parts_are_sliced_for_the_rank(rank, together):
+    weight = two_parts(make_context(rank=rank, size=2))
+    full = torch.arange(36.0).view(12, 3)
+    if together:
+        weight.write("ab", full)
+    else:
+        weight.write("b", full[4:], part="b")
+        weight.write("a", full[:4], part="a")
+    expected = torch.cat((full[2 * rank : 2 * rank + 2], full[4 + 4 * rank : 8 + 4 * rank]))
+    assert torch.equal(weight.take(), expected)
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2])
+def test_inputs_are_sliced_for_the_rank(rank):
+    context = make_context(rank=rank, size=3)
+    weight = Weight(context, "w", {"": Shard.whole(2)}, Shard.even(context, 6, "w"))
+    full = torch.arange(12.0).view(2, 6)
+    weight.write("full", full)
+    assert torch.equal(weight.take(), full[:, 2 * rank : 2 * rank + 2])
+
+
+@pytest.mark.parametrize("stacked", [True, False])
+def test_experts_are_written_one_by_one_or_all_at_once(stacked):
+    weight = two_parts(make_context(rank=1, size=2), experts=2)
+    full = torch.arange(72.0).view(2, 12, 3)
+    if stacked:
+        weight.write("all", full)
+    else:
+        for expert in (1, 0):
+            weight.write(f"a{expert}", full[expert, :4], "a", expert)
+            weight.write(f"b{expert}", full[expert, 4:], "b", expert)
+    assert torch.equal(weight.take(), torch.cat((full[:, 2:4], full[:, 8:]), 1))
+
+
+def test_values_are_converted_to_the_models_dtype():
+    weight = two_parts(make_context(dtype=torch.bfloat16))
+    full = torch.randn(12, 3, dtype=torch.float64)
+    weight.write("full", full)
+    assert torch.equal(weight.take(), full.bfloat16())
+
+
+def test_writing_twice_names_both():
+    weight = two_parts(make_context())
+    weight.write("first", torch.zeros(4, 3), part="a")
+    with pytest.raises(WeightsError, match=r"second.*w \(a\)"):
+        weight.write("second", torch.zeros(12, 3))
+
+
+def test_wrong_shape_names_both_shapes():
+    with pytest.raises(WeightsError, match=r"source has shape \[5, 3\], but w takes \[4, 3\]"):
+        two_parts(make_context()).write("source", torch.zeros(5, 3), part="a")
+
+
+def test_a_packed_dtype_is_refused():
+    with pytest.raises(WeightsError, match="int8"):
+        two_parts(make_context()).write("source", torch.zeros(12, 3, dtype=torch.int8))
+
+
+def test_missing_names_each_part_and_expert():
+    weight = two_parts(make_context(), experts=2)
+    weight.write("a0", torch.zeros(4, 3), "a", 0)
+    assert weight.missing() == ["w (a, expert 1)", "w (b, expert 0)", "w (b, expert 1)"]
+    with pytest.raises(WeightsError, match=r"w \(a, expert 1\)"):
+        weight.take()
+
+
+def test_a_weight_is_given_away_once():
+    weight = two_parts(make_context())
+    weight.write("full", torch.zeros(12, 3))
+    weight.take()
+    with pytest.raises(WeightsError, match="w"):
+        weight.take()
+
+
+def test_layers_need_a_name():
+    with pytest.raises(ValueError, match="ReplicatedLinear needs its global name"):
+        ReplicatedLinear(make_context(), "", 2, 2)
+
+
+def test_layers_and_bytes_of_a_model():
+    context = make_context(dtype=torch.bfloat16)
+    first = ReplicatedLinear(context, "first", 4, 6, bias=True)
+    second = MergedLinear(context, "second", 4, {"a": 2, "b": 2})
+    model = torch.nn.ModuleList([first, torch.nn.Sequential(second), first])
+    assert layers_of(model) == [first, second]
+    assert list(weights_of(layers_of(model))) == ["first.weight", "first.bias", "second.weight"]
+    assert weight_bytes(model) == 2 * (24 + 6 + 16)
+
+
+def test_two_weights_of_one_name_are_refused():
+    context = make_context()
+    pair = [ReplicatedLinear(context, "same", 2, 2), ReplicatedLinear(context, "same", 2, 2)]
+    with pytest.raises(ValueError, match="same"):
+        weights_of(pair)
+
+
+def test_a_layer_has_no_weights_by_default():
+    assert list(Layer("x").weights()) == []
