@@ -31,7 +31,7 @@ def friends_of(platform_plugin: str, records: Sequence[Record], allow: AllowList
     by_distribution: dict[str, frozenset[str]] = {}
     for record in records:
         name = str(canonicalize_name(record.candidate.distribution))
-        by_distribution[name] = record.candidate.required_distributions()
+        by_distribution[name] = by_distribution.get(name, frozenset()) | record.candidate.required_distributions()
     own = next(r.candidate.distribution for r in records if r.name == platform_plugin and r.active)
     reached: set[str] = set()
     todo = [str(canonicalize_name(own)), "kernelet-core"]
