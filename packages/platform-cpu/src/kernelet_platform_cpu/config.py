@@ -47,7 +47,8 @@ class CpuPlatformConfig(PlatformConfig):
     def check_and_update_config(self, config: EngineConfig) -> Sequence[ConfigChange]:
         if config.parallel.tensor_parallel_size != 1:
             raise ConfigError(
-                f"tensor parallel size {config.parallel.tensor_parallel_size} is not supported on the platform 'cpu'; use 1"
+                f"tensor parallel size {config.parallel.tensor_parallel_size} is not supported on the platform 'cpu'; "
+                "use 1"
             )
         threads(self.settings)
         return ()

@@ -19,7 +19,9 @@ def tree(tmp_path):
     return make
 
 
-@pytest.mark.parametrize("text, cpus", [("max 100000", 8), ("200000 100000", 2), ("150000 100000", 2), ("1000 100000", 1)])
+@pytest.mark.parametrize(
+    "text, cpus", [("max 100000", 8), ("200000 100000", 2), ("150000 100000", 2), ("1000 100000", 1)]
+)
 def test_version_2(tree, text, cpus):
     assert usable_cpus(*tree("0::/a/b\n", a__cpu_max=text), affinity=8) == cpus
 

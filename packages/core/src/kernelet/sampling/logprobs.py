@@ -67,7 +67,9 @@ def rows_logprobs(rows: Tensor, tokens: Sequence[int], counts: Sequence[int]) ->
     ]
 
 
-NOT_FINITE = "the model's logits are not finite; the weights are damaged or the dtype is too narrow (try --dtype float32)"
+NOT_FINITE = (
+    "the model's logits are not finite; the weights are damaged or the dtype is too narrow (try --dtype float32)"
+)
 
 
 def floored(logprob: float) -> float:

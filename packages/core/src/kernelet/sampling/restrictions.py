@@ -1,4 +1,4 @@
-"""Bias, allowed tokens, bad words, tokens that may not come yet, and mask rows: in this order, after custom processors."""
+"""Bias, allowed tokens, bad words, tokens that may not come yet, mask rows: in this order, after custom processors."""
 
 from __future__ import annotations
 
@@ -95,6 +95,8 @@ def unpack_mask(row: bytes, vocab_size: int) -> NDArray[np.bool_]:
     """
     words = -(-vocab_size // 32)
     if len(row) != words * 4:
-        raise ValueError(f"a mask row of {len(row)} bytes does not fit a vocabulary of {vocab_size} ({words * 4} bytes)")
+        raise ValueError(
+            f"a mask row of {len(row)} bytes does not fit a vocabulary of {vocab_size} ({words * 4} bytes)"
+        )
     bits = np.frombuffer(row, dtype="<u4").astype("<u4").view(np.uint8)
     return np.unpackbits(bits, count=vocab_size, bitorder="little").view(np.bool_)

@@ -21,7 +21,7 @@ def block_sums(rows: Tensor) -> Tensor:
     """Sums in float64 of consecutive blocks of ``SUM_BLOCK`` elements: [rows, n] -> [rows, ceil(n / block)]."""
     padding = -rows.shape[-1] % SUM_BLOCK
     padded = functional.pad(rows, (0, padding)) if padding else rows
-    return padded.unflatten(-1, (-1, SUM_BLOCK)).sum(-1, dtype=torch.float64)
+    return padded.reshape(len(rows), -1, SUM_BLOCK).sum(-1, dtype=torch.float64)
 
 
 def running_sums(blocks: Tensor) -> NDArray[np.float64]:

@@ -1,6 +1,6 @@
 """Chooses one token a row.
 
-Order: penalties, custom processors, bias and restrictions, mask rows; then the best token for temperature 0, else a draw
+Order: penalties, custom processors, bias and restrictions, mask rows; the best token for temperature 0, else a draw
 (``kernelet.sampling.draw``). Log-probabilities are those of the raw logits. Arithmetic is in float32, or float64 for
 float64 logits. Rows beyond the tokenizer's vocabulary are not masked.
 """
@@ -150,7 +150,9 @@ class Sampler:
         batch.guard(index, restrict)
 
     def _choose(self, batch: _Batch) -> None:
-        greedy, free, filtered = [], [], []
+        greedy: list[int] = []
+        free: list[int] = []
+        filtered: list[int] = []
         numbers: dict[int, float] = {}
         for index in batch.alive():
             params = self._states[batch.outcomes[index].request_id].params
@@ -217,7 +219,7 @@ class _Batch:
         self.maxima[list(indices)] = self.select(indices).amax(-1, keepdim=True)
 
     def check(self, indices: Sequence[int], empty: str) -> None:
-        """Fails rows with NaN or positive infinity (their maximum shows it), and rows that are all negative infinity."""
+        """Fails rows with NaN or infinity (their maximum shows it), and rows that are all -infinity."""
         maxima = self.maxima.flatten().tolist()
         for index in indices:
             if self.outcomes[index].error is None and not math.isfinite(maxima[index]):

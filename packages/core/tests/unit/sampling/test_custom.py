@@ -39,7 +39,10 @@ class Shrink(Add):
 
 
 def rows(*names):
-    return [LogitsRow(index=index, request_id=name, prompt_token_ids=(), output_token_ids=()) for index, name in enumerate(names)]
+    return [
+        LogitsRow(index=index, request_id=name, prompt_token_ids=(), output_token_ids=())
+        for index, name in enumerate(names)
+    ]
 
 
 @pytest.fixture

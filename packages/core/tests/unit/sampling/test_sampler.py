@@ -53,7 +53,9 @@ def expected_token(row, params, prompt, generated, mask=None):
         rep = params.get("repetition_penalty", 1.0)
         if rep != 1.0 and (times or token in prompt):
             logits[token] = value / rep if value > 0 else value * rep
-        logits[token] -= params.get("frequency_penalty", 0.0) * times + params.get("presence_penalty", 0.0) * (times > 0)
+        logits[token] -= params.get("frequency_penalty", 0.0) * times + params.get("presence_penalty", 0.0) * (
+            times > 0
+        )
         logits[token] += (params.get("logit_bias") or {}).get(token, 0.0)
         allowed = params.get("allowed_token_ids")
         if allowed is not None and token not in allowed:
@@ -115,9 +117,7 @@ def requests_of(seed):
 def test_every_parameter_against_the_definition(sampler, seed):
     requests = requests_of(seed)
     logits = random_logits(len(requests), seed, torch.float64) * 2
-    expected = [
-        expected_token(row, *requests[name]) for name, row in zip(requests, logits.tolist(), strict=True)
-    ]
+    expected = [expected_token(row, *requests[name]) for name, row in zip(requests, logits.tolist(), strict=True)]
     outcomes = sampler(VOCAB, requests).sample(logits.clone(), list(requests))
     assert [outcome.token for outcome in outcomes] == expected
     assert not any(outcome.error for outcome in outcomes)
@@ -205,7 +205,7 @@ def test_custom_processors_come_after_penalties_and_before_restrictions(sampler)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
-@pytest.mark.parametrize("values", PARAMS[:6] + [{"logprobs": 2}])
+@pytest.mark.parametrize("values", [*PARAMS[:6], {"logprobs": 2}])
 def test_not_finite_logits_end_their_request_only(sampler, value, values):
     logits = random_logits(3)
     logits[1, 17] = value

@@ -38,7 +38,8 @@ class TorchPagedAttention(Attention):
         cache = torch.zeros(shape, dtype=getattr(torch, spec.dtype), device=device)
         if cache.nbytes > num_blocks * spec.page_bytes:
             raise ConfigError(
-                f"a cache of {num_blocks} blocks takes {cache.nbytes} bytes, but its spec allows {spec.page_bytes} a block"
+                f"a cache of {num_blocks} blocks takes {cache.nbytes} bytes, "
+                f"but its spec allows {spec.page_bytes} a block"
             )
         return cache
 
@@ -103,7 +104,7 @@ class TorchPagedAttention(Attention):
 
     def _by_head(self, x: Tensor, start: int, stop: int) -> Tensor:
         """[tokens, heads, size] -> a view [kv_heads, group, stop - start, size]."""
-        return x[start:stop].unflatten(1, (self.spec.num_kv_heads, self._group)).permute(1, 2, 0, 3)
+        return x[start:stop].view(stop - start, self.spec.num_kv_heads, self._group, -1).permute(1, 2, 0, 3)
 
     def _fused(self, query: Tensor, key: Tensor, value: Tensor, tile: Tile, out: Tensor) -> None:
         shape = (-1, self._group, -1, -1)

@@ -60,8 +60,8 @@ class Harness:
     def draw(self, *shape):
         return torch.randn(shape, generator=self.torch, dtype=torch.float64).to(self.dtype)
 
-    def step(self, counts):
-        """Runs one step of ``{request: tokens}``; returns outputs and expected ones by request."""
+    def step(self, counts, every=1):
+        """Runs one step of ``{request: tokens}``; returns outputs and expected ones of every so many-th query."""
         spec = self.spec
         queries, slots, lengths, new_keys, new_values = [], [], [], [], []
         for name, count in counts.items():
@@ -95,17 +95,20 @@ class Harness:
         metadata = self.attention.build_metadata(batch, torch.device("cpu"))
         self.attention.write_kv(torch.cat(new_keys), torch.cat(new_values), self.cache, metadata)
         got = self.attention.forward(torch.cat(queries), self.cache, metadata, self.sinks)
+        starts = batch.query_start_loc
+        picked = [np.arange(n)[::every] for n in counts.values()]
         expected = [
             reference(
-                query,
+                query[rows],
                 self.keys[name],
                 self.values[name],
-                range(len(self.keys[name]) - len(query), len(self.keys[name])),
+                rows + len(self.keys[name]) - len(query),
                 spec,
                 self.sinks,
             )
-            for name, query in zip(counts, queries, strict=True)
+            for name, query, rows in zip(counts, queries, picked, strict=True)
         ]
+        got = got[np.concatenate([start + rows for start, rows in zip(starts, picked, strict=False)])]
         return got, torch.cat(expected), metadata
 
     def visible(self, name, count):

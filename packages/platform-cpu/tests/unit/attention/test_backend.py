@@ -61,11 +61,9 @@ def test_prompt_longer_than_a_tile(harness, spec, feature, monkeypatch):
 @pytest.mark.parametrize("window", [None, 300, 600])
 def test_real_tiles_against_fused_key_splits(harness, spec, window):
     """Long enough for the fused kernel to split keys, with rows that see nothing of some split."""
-    one = harness(
-        spec(window=window, num_heads=1, num_kv_heads=1, head_size=4, block_size=16), num_blocks=100, seed=6
-    )
+    one = harness(spec(window=window, num_heads=1, num_kv_heads=1, head_size=4, block_size=16), num_blocks=100, seed=6)
     for count in (400, 530):
-        got, expected, _ = one.step({"a": count})
+        got, expected, _ = one.step({"a": count}, every=37)
         torch.testing.assert_close(got, expected, atol=1e-11, rtol=1e-11)
 
 
@@ -78,20 +76,8 @@ def test_decode_rows_of_unequal_lengths_are_grouped(harness, spec, monkeypatch):
     torch.testing.assert_close(got, expected, atol=1e-12, rtol=1e-12)
 
 
-def test_stored_values_are_read_also_of_this_step(harness, spec):
-    """Cut into steps in any way, a bfloat16 prompt gives nearly the same; what is read is what was rounded and stored."""
-    whole, cut = (harness(spec(dtype="bfloat16"), seed=9) for _ in range(2))
-    cut.draw = whole.draw
-    got, _, _ = whole.step({"a": 9})
-    written = whole.cache[whole.tables["a"]].clone()
-    again = harness(spec(dtype="bfloat16"), seed=9)
-    again.step({"a": 9})
-    assert torch.equal(again.cache[again.tables["a"]].nan_to_num(), written.nan_to_num())
-    assert got.dtype is torch.bfloat16
-
-
 def test_what_an_earlier_owner_left_does_not_leak(harness, spec):
-    """NaN of a failed request stays in its blocks; the next owner's rows must not see it (the harness poisons all blocks)."""
+    """NaN of a failed request stays in its blocks; the next owner must not see it (the harness poisons all blocks)."""
     one = harness(spec(), seed=11)
     for count in (1, 1, 3, 1, 1):
         got, expected, _ = one.step({"a": count, "b": 1})

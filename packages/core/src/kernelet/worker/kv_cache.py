@@ -1,0 +1,97 @@
+"""Selects attention for every layer, allocates its cache, and binds both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kernelet.contracts.attention import Attention, AttentionBatch
+from kernelet.contracts.cache import CacheConfigPlan
+from kernelet.contracts.executor import BlockCopy, LayerPlan
+from kernelet.contracts.model import AttentionLayer
+from kernelet.contracts.plugins import PluginView
+from kernelet.errors import PluginError
+
+
+class KVCaches:
+    """The caches of all layers.
+
+    Metadata is built once a step for the layers that share a cache group and an implementation; each such set has an
+    index in ``StepInputs.attention``. With one implementation a group these are the cache groups.
+
+    Attributes:
+        plans: How each layer's attention was chosen.
+
+    Args:
+        plugins: Where attention is selected.
+        device: Where tensors live.
+    """
+
+    def __init__(self, plugins: PluginView, device: Any) -> None:
+        self._plugins = plugins
+        self._device = device
+        self._sets: list[tuple[int, Attention]] = []
+        self._caches: dict[int, list[tuple[Attention, Any]]] = {}
+        self.plans: list[LayerPlan] = []
+
+    def select(self, layers: Iterable[AttentionLayer]) -> dict[str, Attention]:
+        """Selects and makes every layer's attention, by layer name.
+
+        Raises:
+            SelectionError: if nothing serves a layer.
+            PluginError: if the target is no attention.
+        """
+        return {layer.name: self._make(layer) for layer in layers}
+
+    def allocate(
+        self, layers: Sequence[AttentionLayer], attention: Mapping[str, Attention], plan: CacheConfigPlan
+    ) -> None:
+        """Allocates the cache of every group and binds its layers."""
+        by_name = {layer.name: layer for layer in layers}
+        indices: dict[tuple[int, type[Attention]], int] = {}
+        for group_index, group in enumerate(plan.groups):
+            for name in group.layers:
+                chosen = attention[name]
+                key = (group_index, type(chosen))
+                if key not in indices:
+                    indices[key] = len(self._sets)
+                    self._sets.append((group_index, chosen))
+                cache = chosen.allocate_cache(group.spec, group.num_blocks, self._device)
+                self._caches.setdefault(group_index, []).append((chosen, cache))
+                by_name[name].bind(chosen, cache, indices[key])
+
+    def build_metadata(self, groups: Sequence[AttentionBatch]) -> dict[int, Any]:
+        """Metadata of a step, by index.
+
+        Args:
+            groups: The step as each cache group sees it.
+        """
+        return {
+            index: attention.build_metadata(groups[group], self._device)
+            for index, (group, attention) in enumerate(self._sets)
+        }
+
+    def copy(self, copies: Sequence[BlockCopy]) -> None:
+        """Copies blocks in all layers of their group; every source is read before any destination is written."""
+        for group, caches in self._caches.items():
+            mine = [copy for copy in copies if copy.group == group]
+            if mine:
+                for attention, cache in caches:
+                    attention.copy_blocks(cache, [c.source for c in mine], [c.destination for c in mine])
+
+    def _make(self, layer: AttentionLayer) -> Attention:
+        choice = self._plugins.select_attention(layer.spec)
+        offer = choice.chosen.offer
+        self.plans.append(
+            LayerPlan(
+                name=layer.name,
+                role="attention",
+                choice=offer.name,
+                detail=layer.spec.kind,
+                refused=dict(choice.refused),
+            )
+        )
+        made = self._plugins.load(choice.chosen)(layer.spec, self._plugins.settings(choice.chosen.plugin))
+        if not isinstance(made, Attention):
+            raise PluginError(f"{choice.chosen.plugin}: {offer.target} of offer {offer.name!r} is no Attention")
+        return made

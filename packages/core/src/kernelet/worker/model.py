@@ -1,0 +1,70 @@
+"""Builds a model and loads its weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from kernelet.config import EngineConfig
+from kernelet.contracts.executor import LayerPlan
+from kernelet.contracts.model import Model, ModelArchitectureOffer, ModelInfo
+from kernelet.contracts.plugins import Owned, PluginView
+from kernelet.errors import UnsupportedModelError
+from kernelet.layers.context import ModelContext
+from kernelet.layers.dtypes import torch_dtype
+from kernelet.layers.ops import OpTable
+from kernelet.layers.weights import weight_bytes
+from kernelet.loading.loader import load
+from kernelet.worker.checkpoint import open_checkpoint
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadedModel:
+    """A model with its weights.
+
+    Attributes:
+        model: The model.
+        row: Name of its architecture row.
+        plans: How ops and weights are computed.
+        weight_bytes: Bytes of its weights.
+    """
+
+    model: Model
+    row: str
+    plans: tuple[LayerPlan, ...]
+    weight_bytes: int
+
+
+def load_model(config: EngineConfig, plugins: PluginView, device: Any) -> LoadedModel:
+    """Builds the architecture that the configuration names and fills it.
+
+    Raises:
+        UnsupportedModelError: if no plugin offers the architecture.
+        WeightsError: if the checkpoint does not fit.
+    """
+    owned = _architecture(config.model.architecture, plugins)
+    dtype = torch_dtype(config.model.dtype)
+    context = ModelContext(
+        config=config.model,
+        dtype=dtype,
+        device=device,
+        ops=OpTable(plugins, config.model.dtype),
+        plugins=plugins,
+        block_size=config.cache.block_size,
+    )
+    info: ModelInfo = plugins.load(owned, owned.offer.describe)(config.model.hf_config)
+    model: Model = plugins.load(owned)(context)
+    size = weight_bytes(model) if isinstance(model, torch.nn.Module) else 0
+    load(model, open_checkpoint(config.model, plugins))
+    return LoadedModel(model=model, row=info.row, plans=(*context.ops.plans, *context.layer_plans), weight_bytes=size)
+
+
+def _architecture(name: str, plugins: PluginView) -> Owned[ModelArchitectureOffer]:
+    offers = plugins.offers(ModelArchitectureOffer)
+    for owned in offers:
+        if owned.offer.name == name:
+            return owned
+    known = ", ".join(owned.offer.name for owned in offers) or "none"
+    raise UnsupportedModelError(f"no installed plugin serves the architecture {name}; served are: {known}")

@@ -1,0 +1,134 @@
+"""Runs steps: applies the plan, computes the model, samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kernelet.contracts.executor import SampledRequest, SamplePlan, ScheduledRequest, StepPlan, StepResult
+from kernelet.contracts.model import Model, StepInputs
+from kernelet.contracts.sampling import TokenLogprobs
+from kernelet.sampling.sampler import Outcome, Sampler
+from kernelet.worker.batch import BatchState, HeldRequest
+from kernelet.worker.inputs import StepArrays, build_inputs
+from kernelet.worker.kv_cache import KVCaches
+from kernelet.worker.prompt_logprobs import prompt_logprobs
+
+Work = tuple[HeldRequest, ScheduledRequest]
+
+
+@dataclass
+class PendingStep:
+    """A step whose model pass is done and whose tokens are not sampled yet.
+
+    Attributes:
+        plan: The step.
+        logits: [sampled requests, vocab]; None where none is sampled.
+        sampled: The requests of the rows of ``logits``.
+        prompt: Prompt log-probabilities by request id.
+    """
+
+    plan: StepPlan
+    logits: Tensor | None = None
+    sampled: list[str] = field(default_factory=list)
+    prompt: dict[str, list[TokenLogprobs]] = field(default_factory=dict)
+
+
+class ModelRunner:
+    """Computes steps one after the other; a step's model pass comes after the sampling of the one before.
+
+    Args:
+        model: The model, its attention layers bound to ``caches``.
+        caches: The caches.
+        sampler: The sampler.
+        batch: The requests.
+        device: Where tensors live.
+    """
+
+    def __init__(self, model: Model, caches: KVCaches, sampler: Sampler, batch: BatchState, device: Any) -> None:
+        self._model = model
+        self._caches = caches
+        self._sampler = sampler
+        self._batch = batch
+        self._device = device
+
+    @torch.inference_mode()
+    def execute(self, plan: StepPlan) -> PendingStep:
+        """First half of a step: all tokens through the model, and logits where they are needed."""
+        self._batch.apply(plan)
+        self._caches.copy(plan.copies)
+        pending = PendingStep(plan)
+        work: list[Work] = []
+        for entry in plan.scheduled:
+            held = self._batch[entry.request_id]
+            if held.error is None:
+                work.append((held, entry))
+        if work:
+            arrays = build_inputs(self._batch, work)
+            states = self.forward(arrays)
+            self._prompt_logprobs(pending, work, arrays, states)
+            self._logits(pending, work, arrays, states)
+        return pending
+
+    def forward(self, arrays: StepArrays) -> Tensor:
+        """States [tokens, hidden] of a step's tokens."""
+        inputs = StepInputs(
+            token_ids=torch.from_numpy(arrays.token_ids).to(self._device),
+            positions=torch.from_numpy(arrays.positions).to(self._device),
+            attention=self._caches.build_metadata(arrays.groups),
+        )
+        return self._model.forward(inputs).states
+
+    @torch.inference_mode()
+    def sample(self, pending: PendingStep, plan: SamplePlan) -> StepResult:
+        """Second half of a step: one token for each request whose logits were computed."""
+        outcomes: dict[str, Outcome] = {}
+        if pending.logits is not None:
+            for outcome in self._sampler.sample(pending.logits, pending.sampled, plan.mask_rows):
+                outcomes[outcome.request_id] = outcome
+                held = self._batch[outcome.request_id]
+                held.error = held.error or outcome.error
+                if outcome.error is None:
+                    self._batch.append(held, outcome.token)
+        results = tuple(
+            self._result(entry, pending, outcomes.get(entry.request_id)) for entry in pending.plan.scheduled
+        )
+        return StepResult(step=pending.plan.step, requests=results)
+
+    def _prompt_logprobs(self, pending: PendingStep, work: Sequence[Work], arrays: StepArrays, states: Tensor) -> None:
+        for index, (held, entry) in enumerate(work):
+            if held.params.prompt_logprobs is None:
+                continue
+            rows = states[arrays.query_start_loc[index] : arrays.query_start_loc[index + 1]]
+            try:
+                pending.prompt[held.request_id] = prompt_logprobs(
+                    held, entry, rows, self._batch.tokens[held.row], self._model.compute_logits
+                )
+            except ValueError as error:
+                held.error = str(error)
+
+    def _logits(self, pending: PendingStep, work: Sequence[Work], arrays: StepArrays, states: Tensor) -> None:
+        rows = [index for index, (held, entry) in enumerate(work) if entry.sample and held.error is None]
+        if not rows:
+            return
+        pending.sampled = [work[index][0].request_id for index in rows]
+        last = arrays.query_start_loc[1:][rows] - 1
+        if len(last) != len(states):
+            states = states.index_select(0, torch.from_numpy(last).to(states.device))
+        pending.logits = self._model.compute_logits(states)
+
+    def _result(self, entry: ScheduledRequest, pending: PendingStep, outcome: Outcome | None) -> SampledRequest:
+        held = self._batch[entry.request_id]
+        if held.error is not None:
+            return SampledRequest(request_id=entry.request_id, token_ids=[], epoch=entry.epoch, error=held.error)
+        return SampledRequest(
+            request_id=entry.request_id,
+            token_ids=[] if outcome is None else [outcome.token],
+            epoch=entry.epoch,
+            logprobs=None if outcome is None or outcome.logprobs is None else [outcome.logprobs],
+            prompt_logprobs=pending.prompt.get(entry.request_id),
+        )

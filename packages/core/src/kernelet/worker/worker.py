@@ -1,0 +1,141 @@
+"""The worker of platforms that run models with torch."""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import Future
+from functools import partial
+
+import numpy as np
+import torch
+
+from kernelet.contracts.attention import Attention, AttentionBatch
+from kernelet.contracts.cache import CacheConfigPlan, FullAttentionSpec, SlidingWindowSpec
+from kernelet.contracts.executor import EnginePlan, SamplePlan, StepPlan, StepResult, Worker, WorkerContext
+from kernelet.contracts.platform import Device, PlatformOffer
+from kernelet.errors import PluginError
+from kernelet.sampling.sampler import Sampler
+from kernelet.worker.batch import BatchState
+from kernelet.worker.inputs import StepArrays
+from kernelet.worker.kv_cache import KVCaches
+from kernelet.worker.memory import activation_bytes
+from kernelet.worker.model import LoadedModel, load_model
+from kernelet.worker.processors import make_processors
+from kernelet.worker.runner import ModelRunner, PendingStep
+from kernelet.worker.steps import StepThread
+
+
+class ModelWorker(Worker):
+    """Runs one rank of a model.
+
+    Steps run on a thread of their own, unless the platform has the feature ``"streams"``. A step's model pass starts
+    as soon as the step before is sampled, so up to ``depth`` plans may be handed over ahead.
+    """
+
+    def __init__(self, context: WorkerContext) -> None:
+        self._context = context
+        self._config = context.config
+        self._plugins = context.plugins
+        self._device = self._make_device()
+        self._thread = StepThread(inline="streams" in context.platform.capabilities.features)
+        self._waiting: deque[StepPlan] = deque()
+        self._started: tuple[int, Future[PendingStep]] | None = None
+
+    def init_device(self) -> None:
+        self._thread.run(self._device.init)
+        self._device.manual_seed(self._config.model.seed)
+
+    def load_model(self) -> None:
+        self._loaded: LoadedModel = self._thread.run(
+            partial(load_model, self._config, self._plugins, self._device.tensor_device)
+        )
+        self._caches = KVCaches(self._plugins, self._device.tensor_device)
+        self._layers = tuple(self._loaded.model.attention_layers())
+        self._attention: dict[str, Attention] = self._caches.select(self._layers)
+
+    def get_kv_cache_spec(self) -> dict[str, FullAttentionSpec | SlidingWindowSpec]:
+        return {layer.name: layer.cache_spec() for layer in self._layers}
+
+    def determine_available_memory(self) -> int:
+        """What the device has left now that weights are loaded, less the largest step's activations."""
+        return max(0, self._device.memory().free - activation_bytes(self._loaded.model, self._config))
+
+    def initialize_from_config(self, cache: CacheConfigPlan) -> None:
+        self._caches.allocate(self._layers, self._attention, cache)
+        model, scheduler = self._config.model, self._config.scheduler
+        processors = make_processors(self._config.plugins.logits_processors, self._plugins, model.vocab_size)
+        sampler = Sampler(model.vocab_size, torch.device(self._device.tensor_device), processors)
+        block_sizes = [group.spec.block_size for group in cache.groups]
+        batch = BatchState(block_sizes, scheduler.max_num_seqs, model.max_model_len, sampler)
+        self._runner = ModelRunner(self._loaded.model, self._caches, sampler, batch, self._device.tensor_device)
+        self._num_groups = len(cache.groups)
+
+    def compile_or_warm_up_model(self) -> None:
+        """One token through the model, in block 1, which is nobody's yet: libraries make their kernels at first use."""
+        size = self._config.cache.block_size
+        group = AttentionBatch(
+            query_start_loc=np.array([0, 1], dtype=np.int32),
+            seq_lens=np.array([1], dtype=np.int32),
+            block_table=np.array([[1]], dtype=np.int32),
+            slot_mapping=np.array([size], dtype=np.int64),
+        )
+        arrays = StepArrays(
+            token_ids=np.zeros(1, dtype=np.int64),
+            positions=np.zeros(1, dtype=np.int64),
+            query_start_loc=np.array([0, 1], dtype=np.int64),
+            groups=(group,) * self._num_groups,
+        )
+        self._thread.run(partial(self._warm_up, arrays))
+
+    def get_plan(self) -> EnginePlan:
+        model = self._config.model
+        return EnginePlan(
+            architecture=model.architecture,
+            row=self._loaded.row,
+            dtype=model.dtype,
+            platform=self._context.platform.name,
+            layers=(*self._loaded.plans, *self._caches.plans),
+            max_model_len=model.max_model_len,
+            weight_bytes=self._loaded.weight_bytes,
+        )
+
+    def execute_model(self, plan: StepPlan) -> None:
+        self._waiting.append(plan)
+        if self._started is None:
+            self._start_next()
+
+    def sample(self, plan: SamplePlan) -> StepResult:
+        """Finishes the oldest step in flight.
+
+        Raises:
+            RuntimeError: if that is another step, or none is in flight.
+        """
+        if self._started is None or self._started[0] != plan.step:
+            oldest = "none" if self._started is None else f"step {self._started[0]}"
+            raise RuntimeError(f"asked to sample step {plan.step}, but the oldest in flight is {oldest}")
+        pending = self._started[1].result()
+        self._started = None
+        result = self._thread.submit(partial(self._runner.sample, pending, plan))
+        if self._waiting:
+            self._start_next()
+        return result.result()
+
+    def shutdown(self) -> None:
+        self._thread.close()
+        self._device.close()
+
+    def _start_next(self) -> None:
+        plan = self._waiting.popleft()
+        self._started = (plan.step, self._thread.submit(partial(self._runner.execute, plan)))
+
+    @torch.inference_mode()
+    def _warm_up(self, arrays: StepArrays) -> None:
+        self._loaded.model.compute_logits(self._runner.forward(arrays))
+        self._device.synchronize()
+
+    def _make_device(self) -> Device:
+        owned = self._plugins.select(PlatformOffer, self._context.platform.name).chosen
+        device = self._plugins.load(owned)(self._plugins.settings(owned.plugin), self._context.local_rank)
+        if not isinstance(device, Device):
+            raise PluginError(f"{owned.plugin}: {owned.offer.target} of offer {owned.offer.name!r} is no Device")
+        return device

@@ -1,0 +1,386 @@
+"""A tiny model, device, attention and plugin view for tests of the worker; and the model's truth without any cache."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+
+from kernelet.cache.sizing import plan_cache
+from kernelet.config import CacheConfig, EngineConfig, ModelConfig, PluginsConfig, SchedulerConfig
+from kernelet.contracts.attention import Attention, AttentionOffer, AttentionSpec
+from kernelet.contracts.cache import FullAttentionSpec, SlidingWindowSpec
+from kernelet.contracts.executor import NewRequest, SamplePlan, ScheduledRequest, StepPlan, WorkerContext
+from kernelet.contracts.model import Hidden, ModelArchitectureOffer, ModelInfo, WeightFormatOffer, WeightReader
+from kernelet.contracts.offer import Settings
+from kernelet.contracts.platform import Capabilities, Device, MemoryInfo, PlatformChoice, PlatformOffer
+from kernelet.contracts.plugins import Choice, Owned
+from kernelet.contracts.sampling import SamplerParams
+from kernelet.worker.worker import ModelWorker
+
+VOCAB, SIZE, HEADS, BLOCK, WINDOW = 48, 8, 2, 4, 6
+POISON = 7
+"""A token whose embedding is NaN."""
+
+
+class PlainDevice(Device):
+    """Host memory; counts its calls."""
+
+    def __init__(self, settings, local_rank):
+        self.calls = []
+
+    def init(self):
+        self.calls.append("init")
+
+    def get_device_name(self):
+        return "plain"
+
+    @property
+    def tensor_device(self):
+        return torch.device("cpu")
+
+    def memory(self):
+        return MemoryInfo(total=1 << 30, free=1 << 29)
+
+    def manual_seed(self, seed):
+        self.calls.append(f"seed {seed}")
+
+    def synchronize(self):
+        self.calls.append("synchronize")
+
+    def close(self):
+        self.calls.append("close")
+
+
+class PlainAttention(Attention):
+    """One token at a time, through the block table."""
+
+    def allocate_cache(self, spec, num_blocks, device):
+        return torch.zeros(num_blocks, spec.block_size, 2, spec.num_kv_heads, spec.head_size, dtype=torch.float64)
+
+    def copy_blocks(self, cache, sources, destinations):
+        cache[list(destinations)] = cache[list(sources)]
+
+    def build_metadata(self, batch, device):
+        return batch
+
+    def write_kv(self, key, value, cache, metadata):
+        for row, slot in enumerate(metadata.slot_mapping.tolist()):
+            assert slot >= BLOCK, "nothing may be written to the null block"
+            cache[slot // BLOCK, slot % BLOCK] = torch.stack([key[row], value[row]])
+
+    def forward(self, query, cache, metadata, sinks=None):
+        out = torch.empty_like(query)
+        starts = metadata.query_start_loc.tolist()
+        for row, (start, stop) in enumerate(itertools.pairwise(starts)):
+            length = int(metadata.seq_lens[row])
+            for token in range(start, stop):
+                position = length - stop + token
+                low = 0 if self.spec.window is None else max(0, position - self.spec.window + 1)
+                seen = [cache[metadata.block_table[row, p // BLOCK], p % BLOCK] for p in range(low, position + 1)]
+                keys, values = torch.stack(seen).unbind(1)
+                out[token] = dense(query[token], keys, values, self.spec.scale)
+        return out
+
+
+def dense(query, keys, values, scale):
+    """[heads, size] against [tokens, heads, size]."""
+    weights = torch.einsum("hd,thd->ht", query, keys).mul(scale).softmax(-1)
+    return torch.einsum("ht,thd->hd", weights, values)
+
+
+class TinyLayer:
+    def __init__(self, index, window, weights):
+        self.name = f"layers.{index}"
+        self.window = window
+        self.weights = weights
+        self.spec = AttentionSpec(
+            kind="full" if window is None else "sliding",
+            num_heads=HEADS,
+            num_kv_heads=HEADS,
+            head_size=SIZE // HEADS,
+            dtype="float64",
+            block_size=BLOCK,
+            scale=0.7,
+            window=window,
+        )
+
+    def cache_spec(self):
+        common = {"block_size": BLOCK, "page_bytes": 2 * BLOCK * SIZE * 8, "num_kv_heads": HEADS}
+        common |= {"head_size": SIZE // HEADS, "dtype": "float64"}
+        return FullAttentionSpec(**common) if self.window is None else SlidingWindowSpec(**common, window=self.window)
+
+    def bind(self, attention, cache, group):
+        self.bound = (attention, cache, group)
+
+    def qkv(self, x):
+        return (x @ self.weights[:3]).unflatten(-1, (HEADS, -1))
+
+
+class TinyModel(torch.nn.Module):
+    """Two layers, one of them with a window; weights come from the reader."""
+
+    def __init__(self, context):
+        super().__init__()
+        self.context = context
+        self.passes = []
+        context.record("tiny", "linear", "plain")
+
+    def attention_layers(self):
+        return self.layers
+
+    def load_weights(self, reader):
+        self.embedding = reader.read("embedding")
+        yield "embedding"
+        weights = reader.read("layers")
+        self.layers = [TinyLayer(0, None, weights[0]), TinyLayer(1, WINDOW, weights[1])]
+        yield "layers"
+
+    def embed(self, ids, positions):
+        waves = torch.sin(positions[:, None].double() * torch.arange(1, SIZE + 1) * 0.37)
+        return self.embedding[ids] + 0.5 * waves
+
+    def forward(self, inputs):
+        self.passes.append(len(inputs.token_ids))
+        x = self.embed(inputs.token_ids, inputs.positions)
+        for layer in self.layers:
+            attention, cache, group = layer.bound
+            query, key, value = layer.qkv(x)
+            metadata = inputs.attention[group]
+            attention.write_kv(key, value, cache, metadata)
+            x = x + torch.tanh(attention.forward(query, cache, metadata).flatten(1) @ layer.weights[3])
+        return Hidden(states=x)
+
+    def compute_logits(self, states):
+        return states @ torch.nan_to_num(self.embedding).T * 2.0
+
+
+def true_logits(model, tokens):
+    """Logits of every position of one sequence, with no cache."""
+    ids, positions = torch.tensor(tokens), torch.arange(len(tokens))
+    x = model.embed(ids, positions)
+    for layer in model.layers:
+        query, key, value = layer.qkv(x)
+        rows = []
+        for p in range(len(tokens)):
+            low = 0 if layer.window is None else max(0, p - layer.window + 1)
+            rows.append(dense(query[p], key[low : p + 1], value[low : p + 1], layer.spec.scale).flatten())
+        x = x + torch.tanh(torch.stack(rows) @ layer.weights[3])
+    return model.compute_logits(x)
+
+
+def true_greedy(model, prompt, count):
+    """Greedy continuation, with no cache."""
+    tokens = list(prompt)
+    for _ in range(count):
+        tokens.append(int(true_logits(model, tokens)[-1].argmax()))
+    return tokens[len(prompt) :]
+
+
+class TinyReader(WeightReader):
+    """Random weights, the same for every folder."""
+
+    def __init__(self, folder):
+        generator = torch.Generator().manual_seed(5)
+        embedding = torch.randn(VOCAB, SIZE, generator=generator, dtype=torch.float64)
+        embedding[POISON] = torch.nan
+        layers = torch.randn(2, 4, SIZE, SIZE, generator=generator, dtype=torch.float64) * 0.6
+        self.tensors = {"embedding": embedding, "layers": layers}
+
+    def names(self):
+        return list(self.tensors)
+
+    def shape(self, name):
+        return tuple(self.tensors[name].shape)
+
+    def read(self, name, rows=None):
+        return self.tensors[name] if rows is None else self.tensors[name][rows]
+
+    def nbytes(self, name=None):
+        return sum(tensor.nbytes for key, tensor in self.tensors.items() if name in {None, key})
+
+
+def describe(config):
+    return ModelInfo(vocab_size=VOCAB, max_model_len=64, num_layers=2, hidden_size=SIZE, row="tiny-row")
+
+
+class TinyPlugins:
+    """A plugin view over fixed offers; ``target`` names an attribute of ``targets``."""
+
+    def __init__(self, **targets):
+        self.targets = {
+            "device": PlainDevice,
+            "attention": PlainAttention,
+            "model": TinyModel,
+            "describe": describe,
+            "reader": TinyReader,
+            **targets,
+        }
+        self.all = {
+            PlatformOffer: [PlatformOffer(name="plain", target="device", probe="", config="", worker="")],
+            AttentionOffer: [AttentionOffer(name="plain", target="attention", kinds=frozenset({"full", "sliding"}))],
+            ModelArchitectureOffer: [ModelArchitectureOffer(name="Tiny", target="model", describe="describe")],
+            WeightFormatOffer: [WeightFormatOffer(name="tiny", target="reader", patterns=("*.tiny",))],
+        }
+
+    def offers(self, kind):
+        return [Owned(offer=offer, plugin="tiny") for offer in self.all.get(kind, [])]
+
+    def settings(self, plugin):
+        return Settings(plugin=plugin)
+
+    def load(self, owned, target=None):
+        return self.targets[target or owned.offer.target]
+
+    def select(self, kind, name=None):
+        found = [owned for owned in self.offers(kind) if name in {None, owned.offer.name}]
+        return Choice(chosen=found[0], reason="only one", refused={"other": "not this"})
+
+    def select_attention(self, spec):
+        return self.select(AttentionOffer)
+
+    def select_weight_kernel(self, role, scheme, dtype, shape):
+        raise NotImplementedError
+
+    def select_op(self, op, dtype):
+        return None
+
+
+def engine_config(folder, *, max_num_seqs=4, max_model_len=64, processors=()):
+    return EngineConfig(
+        model=ModelConfig(
+            model="tiny",
+            path=str(folder),
+            architecture="Tiny",
+            hf_config={},
+            dtype="float64",
+            vocab_size=VOCAB,
+            max_model_len=max_model_len,
+            num_layers=2,
+            seed=3,
+        ),
+        cache=CacheConfig(block_size=BLOCK, memory_bytes=1 << 18),
+        scheduler=SchedulerConfig(max_num_seqs=max_num_seqs, max_num_batched_tokens=32),
+        plugins=PluginsConfig(logits_processors=processors),
+    )
+
+
+def make_worker(folder, plugins=None, features=frozenset(), **values):
+    """A worker that is ready for steps, built in the contract's order."""
+    (folder / "weights.tiny").touch()
+    config = engine_config(folder, **values)
+    capabilities = Capabilities(device_type="plain", dtypes=("float64",), memory_bytes=1 << 30, features=features)
+    platform = PlatformChoice(name="plain", capabilities=capabilities)
+    worker = ModelWorker(WorkerContext(config=config, platform=platform, plugins=plugins or TinyPlugins()))
+    worker.init_device()
+    worker.load_model()
+    plan = plan_cache(worker.get_kv_cache_spec(), config, worker.determine_available_memory())
+    worker.initialize_from_config(plan)
+    worker.compile_or_warm_up_model()
+    return worker
+
+
+class Driver:
+    """Writes plans by hand: gives out blocks, keeps count, and collects what comes back."""
+
+    def __init__(self, worker):
+        self.worker = worker
+        self.requests = {}
+        self.step = 0
+        self.free = [itertools.count(2), itertools.count(2)]
+
+    def add(self, name, prompt, **params):
+        values = {"seed": 11, "temperature": 0.0, **params}
+        self.requests[name] = SimpleNamespace(
+            params=SamplerParams(**values), prompt=list(prompt), tokens=list(prompt), computed=0, blocks=[0, 0],
+            epoch=0, known=False, pending=0, error=None, logprobs=[], prompt_logprobs=[],
+        )  # fmt: skip
+
+    def plan(self, counts, finished=(), preempted=(), copies=()):
+        """The next step's plan; ``counts`` gives tokens by request, None for all that are left."""
+        new, scheduled = [], []
+        for name in preempted:
+            request = self.requests[name]
+            request.known, request.computed, request.blocks = False, 0, [0, 0]
+            request.epoch += 1
+        for name, count in counts.items():
+            request = self.requests[name]
+            total = len(request.tokens) + request.pending
+            count = total - request.computed if count is None else count
+            end = request.computed + count
+            added = tuple(
+                [next(free) for _ in range(-(-end // BLOCK) - held)]
+                for free, held in zip(self.free, request.blocks, strict=True)
+            )
+            request.blocks = [-(-end // BLOCK)] * 2
+            if not request.known:
+                new.append(
+                    NewRequest(
+                        request_id=name,
+                        token_ids=list(request.tokens),
+                        num_prompt_tokens=len(request.prompt),
+                        num_computed_tokens=0,
+                        block_ids=added,
+                        params=request.params,
+                        epoch=request.epoch,
+                    )
+                )
+            scheduled.append(
+                ScheduledRequest(
+                    request_id=name,
+                    num_tokens=count,
+                    num_computed_tokens=request.computed,
+                    new_block_ids=added if request.known else (),
+                    sample=end == total,
+                    epoch=request.epoch,
+                )
+            )
+            request.known, request.computed = True, end
+            request.pending += end == total
+        self.step += 1
+        return StepPlan(
+            step=self.step, new=tuple(new), scheduled=tuple(scheduled), finished=tuple(finished),
+            preempted=tuple(preempted), copies=tuple(copies),
+        )  # fmt: skip
+
+    def take(self, plan, masks=None):
+        result = self.worker.sample(SamplePlan(step=plan.step, mask_rows=masks or {}))
+        assert result.step == plan.step
+        assert [entry.request_id for entry in result.requests] == [entry.request_id for entry in plan.scheduled]
+        for sampled, entry in zip(result.requests, plan.scheduled, strict=True):
+            request = self.requests[sampled.request_id]
+            assert sampled.epoch == entry.epoch
+            request.error = request.error or sampled.error
+            if sampled.error is None:
+                assert len(sampled.token_ids) == int(entry.sample)
+            request.tokens += sampled.token_ids
+            request.pending -= entry.sample
+            request.logprobs += sampled.logprobs or []
+            request.prompt_logprobs += sampled.prompt_logprobs or []
+        return result
+
+    def run(self, counts, masks=None, **values):
+        """One step from plan to result."""
+        plan = self.plan(counts, **values)
+        self.worker.execute_model(plan)
+        return self.take(plan, masks)
+
+    def output(self, name):
+        request = self.requests[name]
+        return request.tokens[len(request.prompt) :]
+
+
+def prompt_of(seed, length):
+    """Random token ids without the poisoned one."""
+    ids = np.random.default_rng(seed).integers(0, VOCAB, length)
+    return [int(i) if i != POISON else 0 for i in ids]
+
+
+def log_softmax(row):
+    """Of a list of floats, by the definition."""
+    top = max(row)
+    total = sum(math.exp(x - top) for x in row)
+    return [x - top - math.log(total) for x in row]

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from worker_doubles import TinyPlugins, TinyReader, engine_config
+
+from kernelet.contracts.model import WeightFormatOffer
+from kernelet.errors import PluginError, WeightsError
+from kernelet.worker.checkpoint import open_checkpoint
+
+
+@pytest.fixture
+def plugins():
+    made = TinyPlugins()
+    made.all[WeightFormatOffer].append(WeightFormatOffer(name="other", target="reader", patterns=("*.other", "*.more")))
+    return made
+
+
+def config(folder, load_format="auto"):
+    return dataclasses.replace(engine_config(folder).model, load_format=load_format)
+
+
+def test_the_folder_decides(tmp_path, plugins):
+    (tmp_path / "a.more").touch()
+    assert isinstance(open_checkpoint(config(tmp_path), plugins), TinyReader)
+
+
+def test_no_weights_and_several_formats(tmp_path, plugins):
+    with pytest.raises(WeightsError, match=r"no weights in a format that is installed: tiny \(\*\.tiny\), other"):
+        open_checkpoint(config(tmp_path), plugins)
+    (tmp_path / "a.more").touch()
+    (tmp_path / "a.tiny").touch()
+    with pytest.raises(WeightsError, match=r"several formats.*--load-format"):
+        open_checkpoint(config(tmp_path), plugins)
+    assert open_checkpoint(config(tmp_path, "tiny"), plugins)
+
+
+def test_wrong_target(tmp_path):
+    (tmp_path / "a.tiny").touch()
+    with pytest.raises(PluginError, match="is no WeightReader"):
+        open_checkpoint(config(tmp_path), TinyPlugins(reader=lambda folder: object()))

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import dataclasses
+
+import torch
+from worker_doubles import engine_config
+
+from kernelet.layers.weights import Layer, Shard, Weight
+from kernelet.worker.memory import COPIES, LOGITS_COPIES, activation_bytes
+
+
+class Wide(Layer):
+    def __init__(self, rows, inputs):
+        super().__init__("wide")
+        context = type("Context", (), {"dtype": torch.float32, "device": "meta"})
+        self.weight = Weight(context, "wide.weight", {"": Shard.whole(rows)}, Shard.whole(inputs))
+
+    def weights(self):
+        return [self.weight]
+
+
+def bytes_of(config, *layers):
+    return activation_bytes(torch.nn.ModuleList(layers), config)
+
+
+def test_grows_with_the_step_and_the_widest_layer(tmp_path):
+    config = engine_config(tmp_path)
+    logits = LOGITS_COPIES * 8 * 48 * 4
+    assert bytes_of(config) == logits
+    assert bytes_of(config, Wide(100, 30)) == logits + COPIES * 8 * 100 * 32
+    assert bytes_of(config, Wide(20, 300)) == logits + COPIES * 8 * 300 * 32
+    wider = dataclasses.replace(config, scheduler=dataclasses.replace(config.scheduler, max_num_batched_tokens=64))
+    assert bytes_of(wider, Wide(100, 30)) == logits + COPIES * 8 * 100 * 64
+
+
+def test_the_head_is_counted_by_sampled_rows_only(tmp_path):
+    config = engine_config(tmp_path)
+    assert bytes_of(config, Wide(48, 30)) == LOGITS_COPIES * 8 * 48 * 4 + COPIES * 8 * 30 * 32
+
+
+def test_narrow_dtypes_count_as_float32(tmp_path):
+    config = engine_config(tmp_path)
+    model = dataclasses.replace(config.model, dtype="bfloat16")
+    assert bytes_of(dataclasses.replace(config, model=model)) == LOGITS_COPIES * 4 * 48 * 4

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import pytest
+from worker_doubles import TinyPlugins, prompt_of, true_greedy
+
+from kernelet.contracts.executor import SamplePlan, StepPlan
+from kernelet.errors import PluginError
+
+
+def test_the_plan_tells_how_everything_is_computed(driver):
+    plan = driver.worker.get_plan()
+    assert (plan.architecture, plan.row, plan.dtype, plan.platform) == ("Tiny", "tiny-row", "float64", "plain")
+    assert plan.max_model_len == 64
+    by_name = {layer.name: layer for layer in plan.layers}
+    assert by_name["tiny"].choice == "plain"
+    assert (by_name["layers.1"].role, by_name["layers.1"].detail) == ("attention", "sliding")
+    assert by_name["layers.0"].refused == {"other": "not this"}
+    assert by_name["rms_norm"].choice == "decomposition"
+
+
+def test_device_is_taken_seeded_and_released(driver):
+    assert driver.worker._device.calls[:2] == ["init", "seed 3"]
+    driver.worker.shutdown()
+    assert driver.worker._device.calls[-1] == "close"
+
+
+def test_memory_is_what_is_free_less_activations(driver):
+    available = driver.worker.determine_available_memory()
+    assert 0 < available < 1 << 29
+
+
+def test_specs_by_layer(driver):
+    specs = driver.worker.get_kv_cache_spec()
+    assert list(specs) == ["layers.0", "layers.1"]
+    assert specs["layers.1"].window == 6
+
+
+def test_warm_up_leaves_no_request_and_no_null_block(driver):
+    assert len(driver.worker._runner._batch) == 0
+    for layer in driver.worker._loaded.model.layers:
+        assert not layer.bound[1][0].any()
+
+
+def test_only_the_oldest_step_is_sampled(driver):
+    with pytest.raises(RuntimeError, match="oldest in flight is none"):
+        driver.worker.sample(SamplePlan(step=1))
+    driver.worker.execute_model(StepPlan(step=4))
+    driver.worker.execute_model(StepPlan(step=5))
+    with pytest.raises(RuntimeError, match="oldest in flight is step 4"):
+        driver.worker.sample(SamplePlan(step=5))
+    assert driver.worker.sample(SamplePlan(step=4)).requests == ()
+    assert driver.worker.sample(SamplePlan(step=5)).step == 5
+
+
+@pytest.mark.parametrize("features", [frozenset(), frozenset({"streams"})])
+def test_own_thread_or_not(make, features):
+    driver = make(features=features)
+    driver.add("a", prompt_of(1, 5))
+    driver.run({"a": None})
+    driver.run({"a": None})
+    assert driver.output("a") == true_greedy(driver.worker._loaded.model, prompt_of(1, 5), 2)
+
+
+def test_an_error_of_the_whole_step_comes_out_of_sample(driver, monkeypatch):
+    def broken(inputs):
+        raise RuntimeError("the device is gone")
+
+    monkeypatch.setattr(driver.worker._loaded.model, "forward", broken)
+    driver.add("a", [1, 2])
+    plan = driver.plan({"a": None})
+    driver.worker.execute_model(plan)
+    with pytest.raises(RuntimeError, match="the device is gone"):
+        driver.worker.sample(SamplePlan(step=plan.step))
+
+
+def test_wrong_targets_are_named(make):
+    with pytest.raises(PluginError, match="is no Device"):
+        make(plugins=TinyPlugins(device=lambda settings, rank: object()))
+    with pytest.raises(PluginError, match="is no Attention"):
+        make(plugins=TinyPlugins(attention=lambda spec, settings: object()))
