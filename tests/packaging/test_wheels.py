@@ -67,10 +67,7 @@ def test_wheels_work_in_an_empty_environment(tmp_path, smollm2_path):
     run(scripts / "python", "-m", "pip", "install", "--quiet", *wheels)
     assert run(scripts / "kernelet", "--version").strip().endswith("0.1.0")
     plugins = json.loads(run(scripts / "kernelet", "plugins", "list", "--json"))
-    assert {plugin["name"]: plugin["state"] for plugin in plugins if plugin["name"] in wanted} == {
-        "platform-cpu": "active",
-        "models-decoder": "active",
-    }
+    assert {plugin["name"]: plugin["state"] for plugin in plugins} == dict.fromkeys(wanted, "active")
     options = ("--prompt", "The capital of France is", "--max-tokens", "4", "--temperature", "0", "--json")
     answer = json.loads(run(scripts / "kernelet", "run", str(smollm2_path), *options))
     assert len(answer["token_ids"]) == 4
