@@ -174,6 +174,8 @@ class Scheduler:
     def _admit(self, budget: TokenBudget, draft: StepDraft) -> None:
         """Starts waiting requests in order until one does not fit."""
         waiting, running = self._requests.waiting, self._requests.running
+        if not waiting:
+            return
         admission = Admission(self._cache.capacity, running)
         while waiting and budget.left and len(running) < self._config.max_num_seqs:
             request = waiting.first()
