@@ -14,7 +14,8 @@ from kernelet.layers.embedding import Embedding, Head, TiedEmbedding
 from kernelet.layers.rope_scaling import RopeParameters
 from kernelet.layers.rotary import RopeTable
 from kernelet.layers.step import Step
-from kernelet.loading.loader import fill, finish
+from kernelet.layers.weights import finish
+from kernelet.loading.loader import fill
 from kernelet_models_decoder.build import make_layer, make_norm
 from kernelet_models_decoder.checkpoint import weight_map
 from kernelet_models_decoder.resolve import resolve

@@ -11,6 +11,9 @@ from torch import Tensor
 from kernelet.errors import WeightsError
 from kernelet.layers.context import ModelContext
 
+SHOWN = 8
+"""Names that a message lists at most."""
+
 
 @dataclass(frozen=True)
 class Shard:
@@ -191,3 +194,18 @@ def weights_of(layers: Iterable[Layer]) -> dict[str, Weight]:
 def weight_bytes(model: torch.nn.Module) -> int:
     """Bytes of this rank's weights, before kernels pack them."""
     return sum(weight.nbytes for weight in weights_of(layers_of(model)).values())
+
+
+def finish(model: torch.nn.Module) -> None:
+    """Hands every weight of a model to its kernel, once all are written.
+
+    Raises:
+        WeightsError: naming the weights that nobody wrote.
+    """
+    layers = layers_of(model)
+    missing = [label for weight in weights_of(layers).values() for label in weight.missing()]
+    if missing:
+        more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
+        raise WeightsError(f"no tensor of the checkpoint fills {', '.join(missing[:SHOWN])}{more}")
+    for layer in layers:
+        layer.finish()

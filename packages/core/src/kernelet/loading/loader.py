@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import torch
-
 from kernelet.contracts.model import Model, WeightReader
 from kernelet.errors import WeightsError
-from kernelet.layers.weights import layers_of, weights_of
 from kernelet.loading.mapping import Target, WeightMap
 from kernelet.loading.progress import Progress
 
@@ -50,20 +47,6 @@ def _write(reader: WeightReader, name: str, target: Target) -> None:
 
 def _absent(names: Sequence[str], weight_map: WeightMap) -> list[str]:
     return sorted(weight_map.targets.keys() - set(names))
-
-
-def finish(model: torch.nn.Module) -> None:
-    """Hands every weight to its kernel, once all are written.
-
-    Raises:
-        WeightsError: naming the weights that nobody wrote.
-    """
-    layers = layers_of(model)
-    missing = [label for weight in weights_of(layers).values() for label in weight.missing()]
-    if missing:
-        raise WeightsError(f"no tensor of the checkpoint fills {_list(missing)}")
-    for layer in layers:
-        layer.finish()
 
 
 def load(model: Model, reader: WeightReader, progress: Progress | None = None) -> None:

@@ -5,11 +5,34 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from torch import Tensor
 
 from kernelet.errors import WeightsError
-from kernelet.layers.weights import Weight
+
+
+class Extent(Protocol):
+    """Length of a part over all ranks."""
+
+    @property
+    def full(self) -> int: ...
+
+
+class Sink(Protocol):
+    """What a checkpoint tensor is written to: ``kernelet.layers.weights.Weight``."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def parts(self) -> Mapping[str, Extent]:
+        """Parts of the output axis, in order."""
+        ...
+
+    def write(self, source: str, value: Tensor, part: str | None = None, expert: int | None = None) -> None:
+        """Copies a tensor; refuses what does not fit or was written before."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +46,7 @@ class Target:
         transform: Brings the tensor into our order first.
     """
 
-    weight: Weight
+    weight: Sink
     part: str | None = None
     expert: int | None = None
     transform: Callable[[Tensor], Tensor] | None = None
@@ -45,7 +68,7 @@ class WeightMap:
         """Whether a tensor is on the ignore list."""
         return any(re.fullmatch(pattern, name) for pattern in self.ignored)
 
-    def weights(self) -> Iterator[Weight]:
+    def weights(self) -> Iterator[Sink]:
         """Every weight that some tensor fills, once."""
         seen: set[int] = set()
         for target in self.targets.values():
@@ -54,12 +77,12 @@ class WeightMap:
                 yield target.weight
 
 
-def plain(weight: Weight, source: str) -> dict[str, Target]:
+def plain(weight: Sink, source: str) -> dict[str, Target]:
     """One tensor, one weight (all parts stacked where it has several)."""
     return {source: Target(weight=weight)}
 
 
-def split(weight: Weight, sources: Sequence[str]) -> dict[str, Target]:
+def split(weight: Sink, sources: Sequence[str]) -> dict[str, Target]:
     """A tensor a part, in the order of the parts.
 
     Raises:
@@ -69,7 +92,7 @@ def split(weight: Weight, sources: Sequence[str]) -> dict[str, Target]:
     return {source: Target(weight=weight, part=part) for source, part in parts}
 
 
-def interleaved(weight: Weight, source: str, heads: int) -> dict[str, Target]:
+def interleaved(weight: Sink, source: str, heads: int) -> dict[str, Target]:
     """One tensor whose output axis is [heads, parts, size] instead of [parts, heads, size].
 
     Raises:

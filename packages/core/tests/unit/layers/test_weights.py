@@ -6,7 +6,7 @@ from layer_doubles import make_context
 
 from kernelet.errors import WeightsError
 from kernelet.layers.linear import MergedLinear, ReplicatedLinear
-from kernelet.layers.weights import Layer, Shard, Weight, layers_of, weight_bytes, weights_of
+from kernelet.layers.weights import Layer, Shard, Weight, finish, layers_of, weight_bytes, weights_of
 
 
 def two_parts(context, **options):
@@ -114,3 +114,21 @@ def test_two_weights_of_one_name_are_refused():
 
 def test_a_layer_has_no_weights_by_default():
     assert list(Layer("x").weights()) == []
+
+
+def test_finish_names_what_nobody_wrote_and_prepares_the_rest():
+    context = make_context()
+    model = torch.nn.ModuleList([MergedLinear(context, "merged", 2, {"gate": 3, "up": 3})])
+    model[0].weight.write("gate", torch.ones(3, 2), "gate")
+    with pytest.raises(WeightsError, match=r"fills merged\.weight \(up\)$"):
+        finish(model)
+    model[0].weight.write("up", torch.zeros(3, 2), "up")
+    finish(model)
+    assert model[0].forward(torch.ones(1, 2)).tolist() == [[2.0, 2.0, 2.0, 0.0, 0.0, 0.0]]
+
+
+def test_finish_lists_a_few_names_only():
+    context = make_context()
+    model = torch.nn.ModuleList(ReplicatedLinear(context, f"x{i}", 2, 2) for i in range(11))
+    with pytest.raises(WeightsError, match=r"x7\.weight and 3 more"):
+        finish(model)

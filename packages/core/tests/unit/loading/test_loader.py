@@ -9,7 +9,8 @@ from layer_doubles import make_context
 from kernelet.contracts.model import WeightReader
 from kernelet.errors import WeightsError
 from kernelet.layers.linear import MergedLinear, ReplicatedLinear
-from kernelet.loading.loader import fill, finish, load
+from kernelet.layers.weights import finish
+from kernelet.loading.loader import fill, load
 from kernelet.loading.mapping import WeightMap, plain, split
 from kernelet.loading.progress import Progress
 
@@ -81,13 +82,6 @@ def test_many_names_are_cut_short():
 def test_a_wrong_shape_is_named():
     with pytest.raises(WeightsError, match=r"last has shape \[4, 3\]"):
         load(Small(), checkpoint(last=torch.ones(4, 3)))
-
-
-def test_a_weight_that_no_name_reaches_is_named():
-    model = Small()
-    list(fill(Tensors({"last": torch.ones(4, 2)}), WeightMap(targets=plain(model.last.weight, "last"))))
-    with pytest.raises(WeightsError, match=r"merged\.weight \(gate\), merged\.weight \(up\)"):
-        finish(model)
 
 
 def test_a_fused_tensor_of_a_wrong_shape_is_named_before_it_is_reordered():
