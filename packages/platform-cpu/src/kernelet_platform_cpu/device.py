@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from kernelet.cache.memory import available_memory
+from kernelet.config.host_memory import available_memory
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.platform import Device, MemoryInfo
 from kernelet_platform_cpu.config import threads

@@ -29,10 +29,7 @@ def cache_dir() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "kernelet"
 
 
-DEFAULT_INDEX = "https://pypi.org/simple"
-
-
-def package_index() -> str:
-    """Base address of the configured Python package index (simple API), without a slash at its end."""
-    address = os.environ.get("PIP_INDEX_URL") or os.environ.get("UV_DEFAULT_INDEX") or DEFAULT_INDEX
-    return address.rstrip("/")
+def package_index() -> str | None:
+    """Base address of the configured Python package index (simple API), without a slash at its end; None: not configured."""
+    address = os.environ.get("PIP_INDEX_URL") or os.environ.get("UV_DEFAULT_INDEX")
+    return address.rstrip("/") if address else None

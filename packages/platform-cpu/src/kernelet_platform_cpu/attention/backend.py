@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -35,7 +36,9 @@ class TorchPagedAttention(Attention):
 
     def allocate_cache(self, spec: FullAttentionSpec, num_blocks: int, device: Any) -> Tensor:
         shape = (num_blocks, 2, spec.num_kv_heads, spec.block_size, spec.head_size)
-        cache = torch.zeros(shape, dtype=getattr(torch, spec.dtype), device=device)
+        # numpy asks the system for zeroed pages, which are taken when first written; torch writes all of them now
+        dtype: torch.dtype = getattr(torch, spec.dtype)
+        cache = torch.from_numpy(np.zeros((*shape[:-1], shape[-1] * dtype.itemsize), dtype=np.uint8)).view(dtype)
         if cache.nbytes > num_blocks * spec.page_bytes:
             raise ConfigError(
                 f"a cache of {num_blocks} blocks takes {cache.nbytes} bytes, "

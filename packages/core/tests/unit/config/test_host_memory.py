@@ -5,7 +5,7 @@ import resource
 
 import pytest
 
-from kernelet.cache.memory import MemoryLimit, available_memory
+from kernelet.config.host_memory import MemoryLimit, available_memory
 
 GIB = 1 << 30
 

@@ -1,0 +1,59 @@
+"""Random tiny models, saved by `transformers`: one with full attention only, one with a sliding window beside it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import tokenizers
+import torch
+import transformers
+
+VOCAB = 211
+CONTEXT = 512
+WINDOW = 40
+
+SHAPE: dict[str, Any] = {
+    "vocab_size": VOCAB,
+    "hidden_size": 48,
+    "intermediate_size": 96,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "max_position_embeddings": CONTEXT,
+    "bos_token_id": 0,
+    "eos_token_id": 1,
+    "pad_token_id": 0,
+}
+
+
+def _spread(model: torch.nn.Module) -> None:
+    """Moves every parameter away from its default, far enough that text depends on all of the context."""
+    generator = torch.Generator().manual_seed(7)
+    for parameter in model.parameters():
+        noise = torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype)
+        parameter.data = parameter.data * 0.5 + noise * (0.3 if parameter.dim() > 1 else 0.1)
+
+
+def _save(model: Any, folder: Path) -> Path:
+    _spread(model)
+    model.save_pretrained(folder)
+    words = {f"w{i}": i for i in range(VOCAB)}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="w2"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    tokenizer.save(os.fspath(folder / "tokenizer.json"))
+    return folder
+
+
+def full(folder: Path) -> Path:
+    config = transformers.LlamaConfig(**SHAPE, tie_word_embeddings=True)
+    return _save(transformers.LlamaForCausalLM(config), folder)
+
+
+def windowed(folder: Path) -> Path:
+    config = transformers.Gemma2Config(
+        **SHAPE, sliding_window=WINDOW, query_pre_attn_scalar=16, layer_types=["sliding_attention", "full_attention"]
+    )
+    return _save(transformers.Gemma2ForCausalLM(config), folder)
