@@ -82,6 +82,10 @@ class ParameterError(RequestError):
     def __init__(self, parameter: str, message: str) -> None:
         super().__init__(f"{parameter}: {message}")
         self.parameter = parameter
+        self._message = message
+
+    def __reduce__(self) -> tuple[type[ParameterError], tuple[str, str]]:
+        return type(self), (self.parameter, self._message)
 
 
 class PromptError(RequestError):

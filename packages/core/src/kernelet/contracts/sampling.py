@@ -58,12 +58,12 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     seed: int | None = None
     max_tokens: int | None = 16
     min_tokens: int = 0
-    stop: str | tuple[str, ...] | list[str] = ()
-    stop_token_ids: tuple[int, ...] | list[int] = ()
+    stop: str | Sequence[str] = ()
+    stop_token_ids: Sequence[int] = ()
     ignore_eos: bool = False
-    bad_words: tuple[str, ...] | list[str] = ()
+    bad_words: Sequence[str] = ()
     logit_bias: dict[int, float] | None = None
-    allowed_token_ids: tuple[int, ...] | list[int] | None = None
+    allowed_token_ids: Sequence[int] | None = None
     logprobs: int | None = None
     prompt_logprobs: int | None = None
     skip_special_tokens: bool = True

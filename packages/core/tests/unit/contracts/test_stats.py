@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from kernelet.contracts.offer import Settings
+from kernelet.contracts.stats import FinishedRequest, StatLogger, StepStats
+
+
+def test_snapshots_travel():
+    stats = StepStats(step=1, num_running=2, num_waiting=3, cache_usage=0.5, seconds=0.25)
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(stats), type=StepStats) == stats
+
+
+def test_counters_start_at_nothing():
+    stats = StepStats(step=1, num_running=0, num_waiting=0)
+    counters = {name: getattr(stats, name) for name in StepStats.__struct_fields__ if name != "step"}
+    assert set(counters.values()) == {0}
+
+
+def test_records_travel_without_a_first_token():
+    record = FinishedRequest(
+        request_id="r",
+        finish_reason="abort",
+        num_prompt_tokens=1,
+        num_output_tokens=0,
+        num_cached_tokens=0,
+        num_preemptions=0,
+        queue_s=0.1,
+        first_token_s=None,
+        total_s=0.2,
+    )
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(record), type=FinishedRequest) == record
+
+
+def test_what_a_logger_must_have():
+    class Least(StatLogger):
+        def record(self, stats): ...
+        def record_finished(self, request): ...
+
+    logger = Least(Settings(plugin="p"))
+    assert logger.settings.plugin == "p"
+    assert logger.log() is None
+    assert logger.close() is None
+    with pytest.raises(TypeError, match="abstract"):
+        StatLogger(Settings(plugin="p"))

@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+
+def test_documented(domain):
+    domain.check_documented()
+
+
+def test_parameters(domain):
+    assert domain.parameters() == {
+        "kernelet_platforms": [],
+    }
+
+
+def test_returns(domain):
+    assert domain.returns() == {
+        "kernelet_platforms": "Sequence[PlatformOffer]",
+    }
