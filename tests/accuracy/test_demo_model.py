@@ -5,7 +5,6 @@ The truth is `transformers` in float64. In each dtype our error may be at most 1
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,8 +63,8 @@ def asked(smollm2_path: Path) -> list[list[int]]:
 
 
 @pytest.fixture(scope="module")
-def truth(smollm2_path: Path) -> Iterator[Any]:
-    yield reference(smollm2_path, torch.float64)
+def truth(smollm2_path: Path) -> Any:
+    return reference(smollm2_path, torch.float64)
 
 
 @pytest.fixture(scope="module", params=["float32", "bfloat16"])

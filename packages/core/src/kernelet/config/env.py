@@ -1,4 +1,4 @@
-"""The only reader of environment variables. Every flag of the command line has one: ``--max-num-seqs`` is KERNELET_MAX_NUM_SEQS."""
+"""The only reader of environment variables. Every flag has one: ``--max-num-seqs`` is KERNELET_MAX_NUM_SEQS."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def names(text: str | None) -> tuple[str, ...] | None:
 
 
 def cache_dir() -> Path:
-    """Folder for what Kernelet keeps between runs: KERNELET_CACHE_DIR, else $XDG_CACHE_HOME/kernelet, else ~/.cache/kernelet."""
+    """Folder of what is kept: KERNELET_CACHE_DIR, else $XDG_CACHE_HOME/kernelet, else ~/.cache/kernelet."""
     if own := get("CACHE_DIR"):
         return Path(own).expanduser()
     base = os.environ.get("XDG_CACHE_HOME")
@@ -30,6 +30,6 @@ def cache_dir() -> Path:
 
 
 def package_index() -> str | None:
-    """Base address of the configured Python package index (simple API), without a slash at its end; None: not configured."""
+    """Address of the configured package index (simple API), without a slash at its end; None: not configured."""
     address = os.environ.get("PIP_INDEX_URL") or os.environ.get("UV_DEFAULT_INDEX")
     return address.rstrip("/") if address else None

@@ -82,8 +82,8 @@ class AttentionBatch:
     Attributes:
         query_start_loc: int32 [requests + 1], offsets of each request's tokens in the step.
         seq_lens: int32 [requests], tokens of each request once this step is done.
-        block_table: int32 [requests, blocks]; block i holds tokens [i * block_size, (i + 1) * block_size). Dropped blocks
-            and padding are the null block.
+        block_table: int32 [requests, blocks]; block i holds tokens [i * block_size, (i + 1) * block_size). Dropped
+            blocks and padding are the null block.
         slot_mapping: int64 [tokens], ``block * block_size + offset`` where each token's key and value go.
     """
 
@@ -102,7 +102,7 @@ class Attention(ABC):
 
     @abstractmethod
     def allocate_cache(self, spec: FullAttentionSpec, num_blocks: int, device: Any) -> Any:
-        """The layer's cache in this implementation's own order; zeroed; at most ``num_blocks * spec.page_bytes`` bytes."""
+        """The layer's cache in this implementation's own order, zeroed; at most ``num_blocks * page_bytes`` bytes."""
 
     def copy_blocks(self, cache: Any, sources: Sequence[int], destinations: Sequence[int]) -> None:
         """Copies whole blocks inside the layer's cache; every source is read before any destination is written."""

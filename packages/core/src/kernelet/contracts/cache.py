@@ -126,7 +126,7 @@ class GroupManager(ABC):
 
     @abstractmethod
     def longest_hit(self, present: Sequence[bool], max_blocks: int) -> int:
-        """Largest number n <= max_blocks of leading blocks such that all blocks that are needed to go on after n are present.
+        """Largest n <= max_blocks such that all blocks needed to go on after the first n blocks are present.
 
         Args:
             present: For each full block of the prompt, whether the prefix index holds it for this group.

@@ -1,7 +1,7 @@
 """Steps, workers, executors, communicators and scheduling policies.
 
-A ``StepPlan`` is a difference to what the worker already holds. Up to ``depth`` plans may be in flight; the token that a
-request samples in one step is a placeholder in the next, which the worker fills by itself.
+A ``StepPlan`` is a difference to what the worker already holds. Up to ``depth`` plans may be in flight; the token
+that a request samples in one step is a placeholder in the next, which the worker fills by itself.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class SampledRequest(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         token_ids: Tokens sampled; empty inside a prompt.
         logprobs: One entry a sampled token, where asked for.
-        prompt_logprobs: Entries of the prompt positions computed in this step (position p + 1 given p), where asked for.
+        prompt_logprobs: Entries of the prompt positions computed in this step (p + 1 given p), where asked for.
         error: Why the request failed; it ends with this error.
         epoch: Copied from the plan.
     """
@@ -144,7 +144,7 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LayerPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """How one layer is computed: ``choice`` is the offer, ``detail`` the scheme or spec, ``refused`` the others' reasons."""
+    """How one layer is computed: ``choice`` is the offer, ``detail`` its scheme or spec, ``refused`` why not others."""
 
     name: str
     role: str
@@ -154,7 +154,7 @@ class LayerPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EnginePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """The plan: made by rank 0 once the model is known, confirmed by every rank; its digest is the engine's identity."""
+    """The plan: made by rank 0 once the model is known, confirmed by all; its digest is the engine's identity."""
 
     architecture: str
     row: str
@@ -335,5 +335,3 @@ class SchedulingPolicy(ABC):
     @abstractmethod
     def key(self, request: Orderable) -> Sequence[float]:
         """Sort key; must not change while the request lives."""
-
-

@@ -1,6 +1,6 @@
 """Ops and weight kernels: where a platform's code meets a model and a quantization format.
 
-``WeightScheme`` is the narrow waist: a format says how a weight is stored, a kernel says which schemes it computes with.
+``WeightScheme`` is the narrow waist: a format says how a weight is stored, a kernel which schemes it computes with.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class WeightScheme(msgspec.Struct, frozen=True, kw_only=True):
     """How a weight [out, in] is stored.
 
     Attributes:
-        element: Open id of the element type: ``"dense"`` (the layer's own dtype), ``"int8"``, ``"int4"``, ``"e4m3fn"``, ...
+        element: Open id of the element type: ``"dense"`` (the layer's dtype), ``"int8"``, ``"int4"``, ``"e4m3fn"``, ...
         scales: Levels of scales, finest first.
         zero_point: None, ``"int"`` or ``"float"``.
         permuted: The input axis is permuted; canonical tensor ``"permutation"`` int32 [in].

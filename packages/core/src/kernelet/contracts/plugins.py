@@ -12,23 +12,23 @@ if TYPE_CHECKING:
     from kernelet.contracts.attention import AttentionOffer, AttentionSpec
     from kernelet.contracts.op import OpOffer, Role, WeightKernelOffer, WeightScheme
 
-O = TypeVar("O", bound=Offer)
-O_co = TypeVar("O_co", bound=Offer, covariant=True)
+OfferT = TypeVar("OfferT", bound=Offer)
+OfferT_co = TypeVar("OfferT_co", bound=Offer, covariant=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Owned(Generic[O_co]):
+class Owned(Generic[OfferT_co]):
     """An offer and the plugin that made it."""
 
-    offer: O_co
+    offer: OfferT_co
     plugin: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice(Generic[O_co]):
+class Choice(Generic[OfferT_co]):
     """A selection: what was chosen, why, and why each other one was not (by offer name)."""
 
-    chosen: Owned[O_co]
+    chosen: Owned[OfferT_co]
     reason: str
     refused: Mapping[str, str] = field(default_factory=dict)
 
@@ -36,7 +36,7 @@ class Choice(Generic[O_co]):
 class PluginView(Protocol):
     """Sealed registries and the selection rules over them."""
 
-    def offers(self, kind: type[O]) -> Sequence[Owned[O]]:
+    def offers(self, kind: type[OfferT]) -> Sequence[Owned[OfferT]]:
         """All offers of a kind (exact class), sorted by name."""
         ...
 
@@ -52,7 +52,7 @@ class PluginView(Protocol):
         """
         ...
 
-    def select(self, kind: type[O], name: str | None = None) -> Choice[O]:
+    def select(self, kind: type[OfferT], name: str | None = None) -> Choice[OfferT]:
         """Named, else the one with the highest priority.
 
         Raises:

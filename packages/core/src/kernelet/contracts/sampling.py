@@ -78,7 +78,7 @@ class SamplerParams(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     Attributes:
         seed: Always set (63 bits); with the token's position it determines the draw.
-        suppressed_token_ids: Ids that may not be chosen while fewer than ``min_tokens`` tokens were generated (all stops).
+        suppressed_token_ids: Ids that may not be chosen before ``min_tokens`` tokens were generated (all stops).
         bad_words_token_ids: Token sequences whose last token is forbidden once the others were generated.
         logprobs: None for none, -1 for all.
         prompt_logprobs: None for none, -1 for all.

@@ -18,7 +18,7 @@ def kernelet_platforms() -> Sequence[PlatformOffer]:
     When: process start, while registries are filled.
     Process: all.
     Returns: offers; duplicates of a name are an error.
-    Order: one platform is selected: named, else the single available one of the highest priority; an equal best is an error.
+    Order: one is selected: named, else the single available one of the highest priority; an equal best is an error.
     Since: platform 1.0.
     """
     raise NotImplementedError

@@ -15,7 +15,7 @@ class EngineOutput(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         token_ids: New tokens, a stop token included.
         logprobs: One entry a new token, where asked for.
-        prompt_logprobs: Entries of the prompt's positions 1, 2, ...: in pieces, in order, each once, as chunks are computed.
+        prompt_logprobs: Entries of the prompt's positions 1, 2, ..., in order, each once, as chunks are computed.
         finish_reason: A ``FinishReason`` value once it ended.
         stop_token_id: The token that ended it, where one did.
         error: Message where it failed.

@@ -58,7 +58,7 @@ class Request:
         num_computed_tokens: Tokens whose keys and values are in the cache (steps in flight included).
         num_cached_tokens: Prompt tokens taken from the prefix index when it was first scheduled.
         num_placeholders: Tokens that steps in flight sample and that are not known yet.
-        num_prompt_logprobs: Prompt positions whose log-probabilities the frontend has (a recomputed prompt sends none twice).
+        num_prompt_logprobs: Prompt positions whose log-probabilities the frontend has; none is sent twice.
         epoch: Number of preemptions.
         finish_reason: Set when it ended.
         error: Message when it ended with an error.
