@@ -105,8 +105,8 @@ class Window:
     """Layers that see a window only.
 
     Attributes:
-        layers: ``"all"``, or a rule for where config.json has no ``layer_types``: ``"even"``, ``"pattern"``, ``"tail"``
-            or ``"no_rope"``.
+        layers: ``"all"``, or a rule for where config.json has no ``layer_types``: ``"even"``, ``"pattern_4"``,
+            ``"pattern_6"``, ``"tail"`` or ``"no_rope"``.
         size: Tokens of the window; None: no window.
         on: Whether windows are used at all.
     """

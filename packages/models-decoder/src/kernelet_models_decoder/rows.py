@@ -8,6 +8,7 @@ from kernelet_models_decoder.row import ACTIVATION_NAMES, Mlp, Moe, Names, Round
 
 _ATTENTION_BIAS = Field("attention_bias", False)
 _MLP_BIAS = Mlp(bias=Field("mlp_bias", False))
+_LAYER_EPS = Field("layer_norm_eps", 1e-5)
 _TIED = Field("tie_word_embeddings", True)
 _USE_WINDOW = Field("use_sliding_window", False)
 _GELU_TANH = Field("hidden_activation|hidden_act", "gelu_pytorch_tanh", choices=ACTIVATION_NAMES)
@@ -75,7 +76,7 @@ GEMMA3 = Row(
     qkv_bias=_ATTENTION_BIAS,
     output_bias=_ATTENTION_BIAS,
     rope_theta=(1_000_000.0, 10_000.0),
-    window=Window(layers="pattern"),
+    window=Window(layers="pattern_6"),
     attention_scale=Field("query_pre_attn_scalar", 256, "inverse_sqrt"),
     activation=_GELU_TANH,
     embedding_scale=Rounded(Field("hidden_size", transform="sqrt")),
@@ -131,7 +132,7 @@ GPT_NEOX = Row(
     head_size=None,
     num_kv_heads=None,
     norm="layer",
-    norm_eps=Field("layer_norm_eps", 1e-5),
+    norm_eps=_LAYER_EPS,
     placement=Field("use_parallel_residual", True, choices=((True, "parallel"), (False, "pre"))),
     qkv_bias=Field("attention_bias", True),
     output_bias=Field("attention_bias", True),
@@ -193,6 +194,66 @@ QWEN3_MOE = Row(
     ),
 )
 
+COHERE2 = Row(
+    architecture="Cohere2ForCausalLM",
+    head_size=None,
+    norm="layer_no_bias",
+    norm_eps=_LAYER_EPS,
+    placement="parallel_shared",
+    qkv_bias=_ATTENTION_BIAS,
+    output_bias=_ATTENTION_BIAS,
+    rope="interleaved",
+    rope_layers="sliding",
+    window=Window(layers="pattern_4"),
+    logits_scale=Field("logit_scale", 0.0625),
+    tied=_TIED,
+)
+
+GLM4 = Row(
+    architecture="Glm4ForCausalLM",
+    head_size=Field("head_dim", 128),
+    norm_eps=Field("rms_norm_eps", 1.5625e-07),
+    placement="sandwich",
+    qkv_bias=Field("attention_bias", True),
+    rope="interleaved",
+    rope_partial=0.5,
+    names=Names(
+        post_attention_norm="post_self_attn_layernorm",
+        post_mlp_norm="post_mlp_layernorm",
+        gate_up=("mlp.gate_up_proj",),
+    ),
+)
+
+PHI = Row(
+    architecture="PhiForCausalLM",
+    head_size=None,
+    norm="layer",
+    norm_eps=_LAYER_EPS,
+    placement="parallel_shared",
+    qkv_bias=True,
+    output_bias=True,
+    head_bias=True,
+    rope_partial=0.5,
+    mlp=Mlp(kind="plain", bias=True),
+    activation=Field("hidden_act", "gelu_new", choices=ACTIVATION_NAMES),
+    names=Names(
+        final_norm="model.final_layernorm",
+        output="self_attn.dense",
+        up="mlp.fc1",
+        down="mlp.fc2",
+    ),
+)
+
+STABLELM = Row(
+    architecture="StableLmForCausalLM",
+    head_size=None,
+    norm="layer",
+    norm_eps=_LAYER_EPS,
+    placement=Field("use_parallel_residual", False, choices=((True, "parallel_shared"), (False, "pre"))),
+    qkv_bias=Field("use_qkv_bias", False),
+    rope_partial=0.25,
+)
+
 ROWS = (
     LLAMA,
     MISTRAL,
@@ -208,6 +269,10 @@ ROWS = (
     GPT_NEOX,
     MIXTRAL,
     QWEN3_MOE,
+    COHERE2,
+    GLM4,
+    PHI,
+    STABLELM,
 )
 
 

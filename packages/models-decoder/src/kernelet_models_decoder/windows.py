@@ -43,9 +43,13 @@ def _even(_config: Config, index: int) -> bool:
     return index % 2 == 0
 
 
-def _pattern(config: Config, index: int) -> bool:
-    """All but each n-th, n being ``sliding_window_pattern``."""
-    return bool((index + 1) % config.get("sliding_window_pattern|_sliding_window_pattern", 6))
+def _all_but_each(default: int) -> Rule:
+    """All but each n-th layer, n being ``sliding_window_pattern``."""
+
+    def rule(config: Config, index: int) -> bool:
+        return bool((index + 1) % config.get("sliding_window_pattern|_sliding_window_pattern", default))
+
+    return rule
 
 
 def _tail(config: Config, index: int) -> bool:
@@ -75,7 +79,8 @@ WINDOWS: Mapping[str, Rule] = MappingProxyType(
     {
         "all": _always,
         "even": _or_listed(_even),
-        "pattern": _or_listed(_pattern),
+        "pattern_4": _or_listed(_all_but_each(4)),
+        "pattern_6": _or_listed(_all_but_each(6)),
         "tail": _or_listed(_tail),
         "no_rope": _or_listed(_no_rope),
     }

@@ -208,6 +208,29 @@ MAIN: dict[str, Family] = {
             "sliding_window": WINDOW,
         },
     ),
+    "cohere2": Family(
+        "Cohere2Config",
+        "Cohere2ForCausalLM",
+        {
+            "sliding_window": WINDOW,
+            "logit_scale": 0.8,
+            "layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"],
+        },
+        v4={"sliding_window": WINDOW, "logit_scale": 0.8},
+    ),
+    "glm4": Family(
+        "Glm4Config",
+        "Glm4ForCausalLM",
+        {"head_dim": 12, "attention_bias": True},
+        v4={"head_dim": 16, "attention_bias": False},
+    ),
+    "phi": Family("PhiConfig", "PhiForCausalLM", {}, v4={"rope_scaling": {"type": "linear", "factor": 2.0}}),
+    "stablelm": Family(
+        "StableLmConfig",
+        "StableLmForCausalLM",
+        {"hidden_size": 64, "use_qkv_bias": True, "use_parallel_residual": True},
+        v4={"hidden_size": 64},
+    ),
 }
 """One case a row, with every feature of the row in use; the mutations of columns are tried on these."""
 

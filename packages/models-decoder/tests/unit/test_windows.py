@@ -16,14 +16,15 @@ def test_rules():
     assert layers(WINDOWS["all"]) == "ssssssss"
     assert layers(never) == "........"
     assert layers(WINDOWS["even"]) == "s.s.s.s."
-    assert layers(WINDOWS["pattern"]) == "sssss.ss"
-    assert layers(WINDOWS["pattern"], sliding_window_pattern=3) == "ss.ss.ss"
+    assert layers(WINDOWS["pattern_6"]) == "sssss.ss"
+    assert layers(WINDOWS["pattern_4"]) == "sss.sss."
+    assert layers(WINDOWS["pattern_6"], sliding_window_pattern=3) == "ss.ss.ss"
     assert layers(WINDOWS["tail"]) == "........"
     assert layers(WINDOWS["tail"], max_window_layers=5) == ".....sss"
     assert layers(WINDOWS["no_rope"], no_rope_layers=[1, 0, 1, 1, 0, 1, 1, 1]) == ".s..s..."
 
 
-@pytest.mark.parametrize("name", ["even", "pattern", "tail", "no_rope"])
+@pytest.mark.parametrize("name", ["even", "pattern_4", "pattern_6", "tail", "no_rope"])
 def test_layer_types_win(name):
     kinds = ["full_attention", "sliding_attention"] * 4
     assert layers(WINDOWS[name], layer_types=kinds) == ".s.s.s.s"
