@@ -153,5 +153,5 @@ def test_wrong_options_stop_the_start(site, settings, message):
 
 def test_options_of_a_plugin_that_is_left_out(site):
     site.install(Planted("tuned", OPTIONS))
-    with pytest.raises(ConfigError, match="plugin 'tuned' is not active: blocked"):
+    with pytest.raises(ConfigError, match="plugin 'tuned' is not active: named in KERNELET_PLUGINS_BLOCK"):
         Kernel.boot(PluginsConfig(block=("tuned",), settings={"tuned": {"threads": 4}}), search_path=site.search_path)

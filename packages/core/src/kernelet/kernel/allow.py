@@ -45,7 +45,7 @@ class AllowList:
     def refusal(self, name: str, *, always: bool = False) -> str:
         """Why a plugin must not be loaded; empty if it may. ``always``: only the block-list can take it away."""
         if name in self.blocked:
-            return "blocked by KERNELET_PLUGINS_BLOCK / --plugins-block"
+            return "named in KERNELET_PLUGINS_BLOCK / --plugins-block"
         if self.only is None or name in self.only or always:
             return ""
         return f"not in the list {self.origin}"

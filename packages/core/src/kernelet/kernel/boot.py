@@ -86,10 +86,17 @@ def _check(records: Sequence[Record], allow: AllowList) -> None:
 
 def _refuse_rivals(name: str, rivals: Sequence[Record]) -> None:
     claims = " and ".join(f"{r.candidate.distribution or 'an object'} {r.candidate.version}".strip() for r in rivals)
-    error = DuplicatePluginError(f"the name {name!r} is claimed by {claims}; neither was imported")
-    fix = f"uninstall one of them, or run without both: KERNELET_PLUGINS_BLOCK={name}"
-    for record in rivals:
-        record.refuse(State.FAILED, str(error), fix, Failure(error=error))
+    others = [record for record in rivals if record.candidate.entry_point != BUILTIN]
+    if len(others) < len(rivals):
+        text, fix = f"the name {name!r} is the core's own; {claims} claim it", "give the other plugin another name"
+    else:
+        text = f"the name {name!r} is claimed by {claims}; neither was imported"
+        fix = f"uninstall one of them, or run without both: KERNELET_PLUGINS_BLOCK={name}"
+    if any(record.candidate.handed for record in others):
+        fix += "; a plugin that is handed over as an object is called by its attribute `name`"
+    error = DuplicatePluginError(text)
+    for record in others:
+        record.refuse(State.FAILED, text, fix, Failure(error=error))
 
 
 def _import(record: Record) -> None:

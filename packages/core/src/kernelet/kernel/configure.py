@@ -11,7 +11,7 @@ import msgspec
 
 from kernelet.config import EngineConfig
 from kernelet.contracts.lifecycle import ConfigChange
-from kernelet.errors import ConfigError
+from kernelet.errors import ConfigError, PluginError
 from kernelet.kernel.allow import close_to
 
 
@@ -44,15 +44,15 @@ class Changes:
         """Applies one author's changes, all or none.
 
         Raises:
-            ConfigError: not a sequence of changes, an unknown path, a value of the wrong type, or another value than
-                somebody else set there.
+            ConfigError: somebody else set another value there.
+            PluginError: not a sequence of changes, an unknown path, or a value of the wrong type.
         """
         config, recorded = self.config, list(self.recorded)
         if not isinstance(changes, Sequence) or isinstance(changes, str):
-            raise ConfigError(f"{author} must return a tuple of ConfigChange, not {type(changes).__name__}")
+            raise PluginError(f"{author} must return a tuple of ConfigChange, not {type(changes).__name__}")
         for change in changes:
             if not isinstance(change, ConfigChange):
-                raise ConfigError(f"{author} returned {change!r}, which is no ConfigChange")
+                raise PluginError(f"{author} returned {change!r}, which is no ConfigChange")
             _check_rivals(author, change, recorded)
             before = _get(config, author, change.path)
             config = _set(config, author, change.path.split("."), change)
@@ -76,14 +76,14 @@ def _get(config: Any, author: str, path: str) -> object:
     for part in parts:
         names = [field.name for field in fields(node)] if is_dataclass(node) else []
         if part not in names:
-            raise ConfigError(
+            raise PluginError(
                 f"{author} asks to change {path!r}, which does not exist{close_to(part, names)}"
                 + (f"; there are {', '.join(names)}" if names else "")
             )
         node = getattr(node, part)
     if parts[0] == "plugins" or is_dataclass(node):
         what = "chosen before plugins are asked" if parts[0] == "plugins" else "a section; change its fields"
-        raise ConfigError(f"{author} asks to change {path!r}, which is {what}")
+        raise PluginError(f"{author} asks to change {path!r}, which is {what}")
     return node
 
 
@@ -95,5 +95,5 @@ def _set(config: Any, author: str, parts: Sequence[str], change: ConfigChange) -
     try:
         value = msgspec.convert(change.value, wanted)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{author} asks to set {change.path} to {change.value!r}: {error}") from None
+        raise PluginError(f"{author} asks to set {change.path} to {change.value!r}: {error}") from None
     return replace(config, **{name: value})

@@ -292,15 +292,15 @@ class Kernel:
         platform = self.select_platform()
         config = dataclasses.replace(config, plugins=dataclasses.replace(config.plugins, platform=platform.name))
         changes = Changes(config)
-        if self.platform_config is not None:
+        assert self.platform_config is not None
+        with Contained() as box:
             changes.apply(self._platform_plugin(), self.platform_config.check_and_update_config(config))
+        self._settle(self._platform_plugin(), box.failure)
         for answer in self.hooks.lifecycle.configure(changes.config):
-            if answer.failure is None:
-                changes.apply(answer.plugin, answer.value)
-            elif isinstance(answer.failure.error, ConfigError):
-                raise ConfigError(f"plugin {answer.plugin!r}: {answer.failure.reason}") from answer.failure.error
-            else:
-                self._take_out(answer.plugin, answer.failure)
+            with Contained() as box:
+                if answer.failure is None:
+                    changes.apply(answer.plugin, answer.value)
+            self._settle(answer.plugin, answer.failure or box.failure)
         self.config_changes = tuple(changes.recorded)
         return changes.config
 
@@ -354,6 +354,13 @@ class Kernel:
 
     def _platform_plugin(self) -> str:
         return self.platform_choice.chosen.plugin if self.platform_choice else ""
+
+    def _settle(self, plugin: str, failure: Failure | None) -> None:
+        """A configuration that cannot work stops the start, whoever says so; another failure takes its plugin out."""
+        if failure and isinstance(failure.error, ConfigError):
+            raise ConfigError(f"plugin {plugin!r}: {failure.reason}") from failure.error
+        if failure:
+            self._take_out(plugin, failure)
 
     def _take_out(self, plugin: str, failure: Failure) -> None:
         """A plugin failed after its offers were registered: it goes wholly, or the start stops."""

@@ -86,6 +86,22 @@ def test_a_handed_plugin_that_fails_stops_the_start():
     assert isinstance(caught.value.__cause__, OSError)
 
 
+def test_the_cores_name_stays_its_own(monkeypatch):
+    booted = boot([builtin_candidate(), installed("core", Plugin("x"), monkeypatch)], AllowList(), PluginsConfig())
+    assert schedulers(booted) == {"fcfs": "core", "priority": "core"}
+    assert [(r.candidate.distribution, str(r.state)) for r in booted.records] == [
+        ("kernelet-core", "active"),
+        ("core-dist", "failed"),
+    ]
+    assert "the core's own" in booted.records[1].reason
+
+
+def test_two_objects_of_one_name():
+    candidates = [Candidate(name="Plugin", entry_point="", instance=Plugin(name)) for name in ("x", "y")]
+    with pytest.raises(DuplicatePluginError, match="called by its attribute `name`"):
+        boot(candidates, AllowList(), PluginsConfig())
+
+
 def test_a_plugin_is_asked_no_more_once_it_failed(monkeypatch):
     asked = []
 

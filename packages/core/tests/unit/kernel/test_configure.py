@@ -4,7 +4,7 @@ import pytest
 
 from kernelet.config import EngineConfig, ModelConfig
 from kernelet.contracts.lifecycle import ConfigChange
-from kernelet.errors import ConfigError
+from kernelet.errors import ConfigError, PluginError
 from kernelet.kernel.configure import Changes
 
 CONFIG = EngineConfig(
@@ -76,14 +76,14 @@ def test_two_that_want_different_values_are_both_named():
     ],
 )
 def test_wrong_changes(path, value, message):
-    with pytest.raises(ConfigError, match=message) as caught:
+    with pytest.raises(PluginError, match=message) as caught:
         Changes(CONFIG).apply("p", (change(path, value),))
     assert str(caught.value).startswith("p asks to")
 
 
 @pytest.mark.parametrize("returned", [None, "x", {"cache.block_size": 1}, ("x",), change("cache.block_size", 1)])
 def test_wrong_answers(returned):
-    with pytest.raises(ConfigError, match="ConfigChange"):
+    with pytest.raises(PluginError, match="ConfigChange"):
         Changes(CONFIG).apply("p", returned)
 
 

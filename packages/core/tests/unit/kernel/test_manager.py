@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,8 @@ from kernelet.contracts.platform import Capabilities, PlatformConfig, PlatformOf
 from kernelet.contracts.plugins import PluginView
 from kernelet.errors import ConfigError, PluginError, SelectionError
 from kernelet.hookspecs import hookimpl
-from kernelet.kernel import Kernel
+from kernelet.kernel import Kernel, manager
+from kernelet.kernel.discovery import Candidate, Discovery
 
 CONFIG = EngineConfig(
     model=ModelConfig(
@@ -269,6 +271,59 @@ def test_configure_names_a_plugin_that_fails(boot, error, kind, message):
 
     with pytest.raises(kind, match=message):
         boot(Plugin(), Other()).configure(CONFIG)
+
+
+class Wants:
+    """Asks for one change of the configuration."""
+
+    name = "wants"
+
+    def __init__(self, path, value):
+        self.change = ConfigChange(path=path, value=value, reason="why not")
+
+    @hookimpl
+    def kernelet_configure(self, config):
+        return (self.change,)
+
+
+@pytest.fixture
+def found(monkeypatch):
+    """Makes a plugin one that is merely installed, not named."""
+
+    def install(plugin):
+        import json
+
+        monkeypatch.setattr(json, plugin.name, plugin, raising=False)
+        candidate = Candidate(name=plugin.name, entry_point=f"json:{plugin.name}", distribution="d", version="1")
+        monkeypatch.setattr(manager, "discover", lambda path: Discovery(candidates=(candidate,)))
+
+    return install
+
+
+def test_a_malformed_change_takes_an_installed_plugin_out(boot, found, caplog):
+    found(Wants("cache.no_such_field", 1))
+    kernel = boot(Plugin())
+    with caplog.at_level(logging.WARNING):
+        assert kernel.configure(CONFIG).cache.block_size == 8
+    assert "wants asks to change 'cache.no_such_field'" in caplog.text
+    assert next(r for r in kernel.reports if r.name == "wants").state == "failed"
+
+
+def test_a_malformed_change_of_a_named_plugin_stops_the_start(boot):
+    with pytest.raises(PluginError, match=r"cache.no_such_field.*asked for by name"):
+        boot(Plugin(), Wants("cache.no_such_field", 1)).configure(CONFIG)
+
+
+def test_a_conflict_stops_the_start_even_if_merely_installed(boot, found):
+    found(Wants("cache.block_size", 64))
+    with pytest.raises(ConfigError, match="to 64 by wants"):
+        boot(Plugin()).configure(CONFIG)
+
+
+def test_a_platform_that_fails_to_check_stops_the_start(boot, monkeypatch):
+    monkeypatch.setattr(Config, "check_and_update_config", lambda self, config: 1 / 0)
+    with pytest.raises(PluginError, match="ZeroDivisionError"):
+        boot(Plugin()).configure(CONFIG)
 
 
 def test_models(boot):
