@@ -41,7 +41,7 @@ class Option:
         choices: The allowed values; empty means any.
     """
 
-    type: type  # noqa: A003  the word that argparse and JSON Schema use
+    type: type
     default: bool | int | float | str | None = None
     help: str = ""
     choices: tuple[str, ...] = ()

@@ -38,7 +38,7 @@ class Logprob:
     logprob: float
     rank: int
     decoded_token: str
-    bytes: bytes  # noqa: A003  the name that OpenAI's API uses
+    bytes: bytes
 
 
 @dataclass(kw_only=True)
