@@ -39,6 +39,7 @@ def test_hooks_called_twice_return_equal_offers(parent, site):
     assert len(planted_kernelet_counting.CALLS) == 2
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")  # from Python 3.12 on
 @pytest.mark.parametrize("method", ["spawn", "fork"])
 def test_hooks_called_in_another_process_return_equal_offers(parent, site, method):
     with multiprocessing.get_context(method).Pool(1) as pool:
@@ -147,9 +148,9 @@ def _write(site):
 def test_thirty_plugins_are_cheap(site):
     site.install(*(good(f"plugin-{index}") for index in range(30)))
     Kernel.boot(PluginsConfig(), search_path=site.search_path)  # imports are paid by this one
-    started = time.perf_counter()
+    started = time.process_time()
     kernel = Kernel.boot(PluginsConfig(), search_path=site.search_path)
-    elapsed = time.perf_counter() - started
+    elapsed = time.process_time() - started
     assert len(offers_as_text(kernel)) == 31
     assert elapsed < 0.5, f"{elapsed:.3f} s; it takes about 0.05 s"
 
