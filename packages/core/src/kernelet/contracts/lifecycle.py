@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -38,11 +37,3 @@ class ConfigChange:
     path: str
     value: object
     reason: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Versions:
-    """Facts about the running core, given to ``kernelet_configure``."""
-
-    core: str
-    api: Mapping[str, str] = field(default_factory=dict)

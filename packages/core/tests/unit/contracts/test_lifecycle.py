@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from kernelet.contracts.lifecycle import ConfigChange, PluginOptions, ProcessRole, Versions
+from kernelet.contracts.lifecycle import ConfigChange, PluginOptions, ProcessRole
 from kernelet.contracts.offer import Option
 
 
@@ -27,4 +27,3 @@ def test_a_change_is_data():
 
 
 def test_versions():
-    assert Versions(core="1.0").api == {}
