@@ -24,6 +24,3 @@ def test_a_change_is_data():
     assert change == dataclasses.replace(change)
     with pytest.raises(dataclasses.FrozenInstanceError):
         change.value = 64
-
-
-def test_versions():
