@@ -409,6 +409,23 @@ def test_results_of_an_old_epoch_are_dropped():
     assert world.got == {"a": list(range(107, 116)), "b": list(range(111, 120))}
 
 
+def test_results_of_an_old_epoch_are_dropped_after_the_resume():
+    world = World(num_blocks=7, caching=False)
+    world.add("a", 7, 9)
+    world.add("b", 11, 9)
+    flight = []
+    while not flight or "b" not in flight[-1].preempted:
+        flight.append(world.scheduler.schedule())
+    world.scheduler.abort(["a"], ABORT)
+    resumed = world.scheduler.schedule()
+    assert [(new.request_id, new.epoch) for new in resumed.new] == [("b", 1)]
+    for plan in flight:
+        assert world.update(plan) == []
+    assert world.update(resumed)[0].token_ids == [111]
+    world.finish()
+    assert world.got["b"] == list(range(111, 120))
+
+
 def test_fail_all():
     world = World(seqs=1)
     world.add("a")
