@@ -16,7 +16,7 @@ from kernelet.contracts.op import OpOffer, Role, WeightKernelOffer, WeightScheme
 from kernelet.contracts.platform import PlatformChoice, PlatformConfig, PlatformOffer
 from kernelet.contracts.plugins import Choice, Owned
 from kernelet.errors import ConfigError, PluginError
-from kernelet.kernel import models
+from kernelet.kernel import deprecations, models
 from kernelet.kernel.allow import AllowList
 from kernelet.kernel.boot import Booted, boot, fail
 from kernelet.kernel.configure import Changes, RecordedChange
@@ -98,7 +98,10 @@ class Kernel:
         notices = found.notices + allow.check_names(candidates)
         for notice in notices:
             logger.warning("%s", notice)
-        kernel = cls(boot(candidates, allow, config), allow, config, role)
+        booted = boot(candidates, allow, config)
+        for record in booted.records:
+            deprecations.note_plugin(record)
+        kernel = cls(booted, allow, config, role)
         kernel.notices = notices
         return kernel
 
@@ -180,6 +183,7 @@ class Kernel:
             raise PluginError(
                 f"{text} of {candidate} cannot be imported: {box.failure.reason}. To do: {box.failure.fix}"
             ) from box.failure.error
+        deprecations.note_target(self._record(owned.plugin), found)
         return found
 
     def select(self, kind: type[O], name: str | None = None) -> Choice[O]:

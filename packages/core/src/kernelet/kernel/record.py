@@ -35,6 +35,7 @@ class Record:
         schema: Its options.
         offers: All its offers, each with the reason why it is not active, or an empty text.
         remarks: What is known of single offers, by (domain, name): what a platform's probe said, say.
+        deprecated: What it uses that goes away, one line each.
     """
 
     candidate: Candidate
@@ -47,6 +48,7 @@ class Record:
     schema: Schema = field(default_factory=lambda: NO_OPTIONS)
     offers: list[tuple[Kind, Offer, str]] = field(default_factory=list)
     remarks: dict[tuple[str, str], Remark] = field(default_factory=dict)
+    deprecated: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -90,6 +92,7 @@ class Record:
             fix=self.fix,
             offers=offers,
             trace=failure.trace if failure else "",
+            deprecated=tuple(self.deprecated),
         )
 
     def _platform_remark(self) -> Remark | None:

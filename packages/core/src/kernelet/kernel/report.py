@@ -60,6 +60,7 @@ class PluginReport:
         fix: What to do about it, where something should be done.
         offers: Its offers, those that are not active too.
         trace: The traceback of a failure.
+        deprecated: What it uses that goes away, one line each.
     """
 
     name: str
@@ -72,6 +73,7 @@ class PluginReport:
     fix: str = ""
     offers: tuple[OfferReport, ...] = ()
     trace: str = ""
+    deprecated: tuple[str, ...] = ()
 
     def row(self) -> dict[str, Any]:
         """The object of ``plugins list --json``; ``offers`` are ``"domain:name"``."""
@@ -88,4 +90,5 @@ class PluginReport:
         """The object of ``plugins show NAME --json``: the row, where it is, each offer's state, and the traceback."""
         offers = [asdict(offer) | {"state": str(offer.state)} for offer in self.offers]
         extra = {"entry_point": self.entry_point, "path": self.path, "fix": self.fix, "traceback": self.trace}
+        extra |= {"deprecated": list(self.deprecated)}
         return self.row() | extra | {"reason": self.reason, "offers": offers}
