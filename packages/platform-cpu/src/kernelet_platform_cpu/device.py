@@ -9,6 +9,7 @@ import torch
 from kernelet.config.host_memory import available_memory
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.platform import Device, MemoryInfo
+from kernelet_platform_cpu.allocator import keep_freed_memory
 from kernelet_platform_cpu.config import threads
 from kernelet_platform_cpu.cpuinfo import code_path, cpu_flags, cpu_model
 
@@ -21,8 +22,9 @@ class CpuDevice(Device):
         self._before = 0
 
     def init(self) -> None:
-        """Sets torch's threads, for the calling thread and those it starts later."""
+        """Sets torch's threads, for the calling thread and those it starts later; makes the allocator keep memory."""
         torch.set_num_threads(self._threads)
+        keep_freed_memory()
         self._before = available_memory().bytes
 
     def get_device_name(self) -> str:

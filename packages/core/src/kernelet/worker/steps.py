@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from queue import SimpleQueue
+from threading import Thread
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -12,24 +14,33 @@ T = TypeVar("T")
 class StepThread:
     """Runs functions one after the other, in the order in which they were submitted.
 
-    One thread runs everything, so that math libraries keep one pool of threads for it.
+    One thread runs everything, so that math libraries keep one pool of threads for it. It ends with the process, even
+    if nobody closes it (a thread pool of the standard library would stop taking steps before the engine stops).
 
     Args:
         inline: Run each function at once, on the caller's thread.
     """
 
     def __init__(self, *, inline: bool) -> None:
-        self._pool = None if inline else ThreadPoolExecutor(1, thread_name_prefix="kernelet-worker")
+        self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._thread = None if inline else Thread(target=self._main, name="kernelet-worker", daemon=True)
+        if self._thread is not None:
+            self._thread.start()
 
     def submit(self, function: Callable[[], T]) -> Future[T]:
         """Queues a function."""
-        if self._pool is not None:
-            return self._pool.submit(function)
         future: Future[T] = Future()
-        try:
-            future.set_result(function())
-        except Exception as error:  # noqa: BLE001 - whoever asks for the result gets it
-            future.set_exception(error)
+
+        def run() -> None:
+            try:
+                future.set_result(function())
+            except BaseException as error:  # noqa: BLE001 - whoever asks for the result gets it
+                future.set_exception(error)
+
+        if self._thread is None:
+            run()
+        else:
+            self._queue.put(run)
         return future
 
     def run(self, function: Callable[[], T]) -> T:
@@ -37,6 +48,11 @@ class StepThread:
         return self.submit(function).result()
 
     def close(self) -> None:
-        """Waits for what runs and takes no more."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
+        """Waits for what was submitted and ends; may be called twice. What is submitted later never runs."""
+        if self._thread is not None and self._thread.is_alive():
+            self._queue.put(None)
+            self._thread.join()
+
+    def _main(self) -> None:
+        while (run := self._queue.get()) is not None:
+            run()

@@ -14,11 +14,16 @@ from kernelet.contracts.attention import AttentionBatch, AttentionSpec
 
 Ints = NDArray[np.int64]
 
-MAX_PADDING = 512
+MAX_PADDING = 1024
 """Tokens of padding in a group of decode rows before a group of its own is cheaper."""
 
-TILE = 256
-"""Queries of a prompt that share one mask and one range of keys."""
+TILE = 64
+"""Queries of a prompt that are computed together, at most; more is slower."""
+
+MAX_SCORES = 1 << 23
+"""Scores of a tile over all heads, at most (down to ``MIN_TILE`` queries); bounds their memory."""
+
+MIN_TILE = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,14 +54,14 @@ class Tile:
         stop: One after the last.
         first_key: First key that any of them sees, as an index into the gathered ones.
         last_key: One after the last.
-        mask: [queries, keys], 0 or -inf, in the cache's dtype; None: the queries are the keys' own tokens, causal.
+        mask: [queries, last keys], 0 or -inf, in the wide dtype; all queries see the keys before these.
     """
 
     start: int
     stop: int
     first_key: int
     last_key: int
-    mask: Tensor | None
+    mask: Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,41 +77,31 @@ class StepMetadata:
     """A step as one cache group sees it.
 
     Attributes:
-        blocks: int64 [tokens], where each token's key and value go.
-        offsets: int64 [tokens], the place inside the block.
+        rows: int64 [tokens * 2 * kv_heads], where each token's keys, then values go, in rows of one head and token.
         fresh: int64, blocks that are begun in this step and not filled; None: there are none.
     """
 
-    blocks: Tensor
-    offsets: Tensor
+    rows: Tensor
     fresh: Tensor | None
     decodes: tuple[DecodeGroup, ...]
     chunks: tuple[Chunk, ...]
 
 
-def plan_step(batch: AttentionBatch, spec: AttentionSpec, dtype: torch.dtype, wide: torch.dtype) -> StepMetadata:
+def plan_step(batch: AttentionBatch, spec: AttentionSpec, wide: torch.dtype) -> StepMetadata:
     """Plans one step.
 
     Args:
         batch: The step's requests.
         spec: What the group's layers have in common.
-        dtype: Dtype of the cache.
         wide: Dtype of scores.
     """
-    starts = batch.query_start_loc.astype(np.int64)
-    counts = np.diff(starts)
-    lengths = batch.seq_lens.astype(np.int64)
-    single = np.flatnonzero(counts == 1)
-    planner = _Planner(batch, spec, starts, lengths)
-    decodes = tuple(planner.decode_group(rows, wide) for rows in group_rows(single, lengths))
-    chunks = tuple(planner.chunk(int(row), dtype) for row in np.flatnonzero(counts > 1))
-    blocks, offsets = np.divmod(batch.slot_mapping, spec.block_size)
-    last_start = (lengths - 1) // spec.block_size * spec.block_size
-    begun = (counts > 0) & (last_start >= lengths - counts) & (lengths % spec.block_size != 0)
-    fresh = blocks[starts[1:][begun] - 1]
+    planner = _Planner(batch, spec, wide)
+    single = np.flatnonzero(planner.counts == 1)
+    decodes = tuple(planner.decode_group(rows) for rows in group_rows(single, planner.lengths))
+    chunks = tuple(planner.chunk(int(row)) for row in np.flatnonzero(planner.counts > 1))
+    fresh = planner.fresh_blocks()
     return StepMetadata(
-        blocks=torch.from_numpy(blocks),
-        offsets=torch.from_numpy(offsets),
+        rows=planner.rows_to_write(),
         fresh=torch.from_numpy(fresh) if len(fresh) else None,
         decodes=decodes,
         chunks=chunks,
@@ -132,27 +127,44 @@ def group_rows(rows: Ints, lengths: Ints) -> Iterator[Ints]:
 
 
 class _Planner:
-    def __init__(self, batch: AttentionBatch, spec: AttentionSpec, starts: Ints, lengths: Ints) -> None:
-        self.table = batch.block_table
+    def __init__(self, batch: AttentionBatch, spec: AttentionSpec, wide: torch.dtype) -> None:
+        self.batch = batch
         self.spec = spec
-        self.starts = starts
-        self.lengths = lengths
+        self.wide = wide
+        self.starts = batch.query_start_loc.astype(np.int64)
+        self.counts = np.diff(self.starts)
+        self.lengths = batch.seq_lens.astype(np.int64)
+        self.triangles: dict[int, Tensor] = {}
 
-    def decode_group(self, rows: Ints, wide: torch.dtype) -> DecodeGroup:
+    def rows_to_write(self) -> Tensor:
+        size, heads = self.spec.block_size, self.spec.num_kv_heads
+        blocks, offsets = np.divmod(self.batch.slot_mapping, size)
+        rows = (blocks[:, None] * (2 * heads) + np.arange(2 * heads)) * size + offsets[:, None]
+        return torch.from_numpy(rows.reshape(-1))
+
+    def fresh_blocks(self) -> Ints:
+        """Last blocks of requests that this step begins and does not fill."""
         size = self.spec.block_size
+        last_start = (self.lengths - 1) // size * size
+        begun = (self.counts > 0) & (last_start >= self.lengths - self.counts) & (self.lengths % size != 0)
+        blocks: Ints = self.batch.slot_mapping[self.starts[1:][begun] - 1] // size
+        return blocks
+
+    def decode_group(self, rows: Ints) -> DecodeGroup:
+        size, table = self.spec.block_size, self.batch.block_table
         lengths = self.lengths[rows]
         low = np.zeros_like(lengths) if self.spec.window is None else np.maximum(lengths - self.spec.window, 0)
         first = low // size
         count = (lengths + size - 1) // size - first
         columns = first[:, None] + np.arange(count.max())
         inside = np.arange(count.max()) < count[:, None]
-        blocks = np.where(inside, self.table[rows[:, None], np.minimum(columns, self.table.shape[1] - 1)], 0)
+        blocks = np.where(inside, table[rows[:, None], np.minimum(columns, table.shape[1] - 1)], 0)
         low, high = low - first * size, lengths - first * size
         length = int(high.max())
         mask = None
         if low.any() or (high != length).any():
             keys = np.arange(length)
-            mask = _additive((keys >= low[:, None]) & (keys < high[:, None]), wide).view(len(rows), 1, 1, 1, length)
+            mask = self.additive((keys >= low[:, None]) & (keys < high[:, None])).view(len(rows), 1, 1, 1, length)
         whole = len(rows) == len(self.lengths) == self.starts[-1] and bool((np.diff(rows) == 1).all())
         return DecodeGroup(
             tokens=None if whole else torch.from_numpy(self.starts[rows]),
@@ -162,31 +174,27 @@ class _Planner:
             mask=mask,
         )
 
-    def chunk(self, row: int, dtype: torch.dtype) -> Chunk:
+    def chunk(self, row: int) -> Chunk:
         size, window = self.spec.block_size, self.spec.window
-        start, stop = int(self.starts[row]), int(self.starts[row + 1])
         length = int(self.lengths[row])
-        position = length - (stop - start)
+        position = length - int(self.counts[row])
         first = 0 if window is None else max(0, position - window + 1) // size
-        pages = self.pages(self.table[row : row + 1, first : (length + size - 1) // size])
-        if position == 0 and (window is None or length <= window):
-            tile = Tile(start=start, stop=stop, first_key=0, last_key=length, mask=None)
-            return Chunk(pages=pages, tiles=(tile,))
+        pages = self.pages(self.batch.block_table[row : row + 1, first : (length + size - 1) // size])
+        longest = length if window is None else min(length, window + TILE)
+        step = min(TILE, max(MIN_TILE, MAX_SCORES // (longest * self.spec.num_heads)))
+        shift = int(self.starts[row]) - position
         tiles = []
-        for begin in range(position, length, TILE):
-            end = min(begin + TILE, length)
+        for begin in range(position, length, step):
+            end = min(begin + step, length)
             low = 0 if window is None else max(0, begin - window + 1)
-            queries, keys = np.arange(begin, end)[:, None], np.arange(low, end)
-            seen = keys <= queries
-            if window is not None:
-                seen &= keys > queries - window
+            mask = self.triangle(end - begin) if window is None else self.band(begin, end, low, window)
             tiles.append(
                 Tile(
-                    start=start + begin - position,
-                    stop=start + end - position,
+                    start=begin + shift,
+                    stop=end + shift,
                     first_key=low - first * size,
                     last_key=end - first * size,
-                    mask=_additive(seen, dtype),
+                    mask=mask,
                 )
             )
         return Chunk(pages=pages, tiles=tuple(tiles))
@@ -198,6 +206,16 @@ class _Planner:
         pages = blocks.astype(np.int64)[None, :, None, :] * (2 * heads) + part
         return torch.from_numpy(pages.reshape(-1))
 
+    def triangle(self, size: int) -> Tensor:
+        """Mask of a tile's own keys: a query sees those up to itself."""
+        if size not in self.triangles:
+            self.triangles[size] = self.additive(np.tri(size, dtype=np.bool_))
+        return self.triangles[size]
 
-def _additive(seen: NDArray[np.bool_], dtype: torch.dtype) -> Tensor:
-    return torch.zeros(seen.shape, dtype=dtype).masked_fill_(torch.from_numpy(~seen), -torch.inf)
+    def band(self, begin: int, end: int, low: int, window: int) -> Tensor:
+        """Mask of queries begin to end over keys low to end, with a window."""
+        queries, keys = np.arange(begin, end)[:, None], np.arange(low, end)
+        return self.additive((keys <= queries) & (keys > queries - window))
+
+    def additive(self, seen: NDArray[np.bool_]) -> Tensor:
+        return torch.zeros(seen.shape, dtype=self.wide).masked_fill_(torch.from_numpy(~seen), -torch.inf)

@@ -51,7 +51,6 @@ def test_dtypes(harness, spec, dtype, feature):
 @pytest.mark.parametrize("feature", [{}, {"window": 20}, {"soft_cap": 1.0}, {"window": 20, "sinks": True}])
 def test_prompt_longer_than_a_tile(harness, spec, feature, monkeypatch):
     monkeypatch.setattr("kernelet_platform_cpu.attention.metadata.TILE", 16)
-    monkeypatch.setattr("kernelet_platform_cpu.attention.backend.EXPLICIT_TILE", 6)
     one = harness(spec(**feature), seed=5)
     for count in (50, 37, 1):
         got, expected, _ = one.step({"a": count, "b": 2})
@@ -59,8 +58,7 @@ def test_prompt_longer_than_a_tile(harness, spec, feature, monkeypatch):
 
 
 @pytest.mark.parametrize("window", [None, 300, 600])
-def test_real_tiles_against_fused_key_splits(harness, spec, window):
-    """Long enough for the fused kernel to split keys, with rows that see nothing of some split."""
+def test_real_tiles(harness, spec, window):
     one = harness(spec(window=window, num_heads=1, num_kv_heads=1, head_size=4, block_size=16), num_blocks=100, seed=6)
     for count in (400, 530):
         got, expected, _ = one.step({"a": count}, every=37)

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from kernelet.contracts.attention import AttentionBatch
+from kernelet_platform_cpu.attention import metadata
 from kernelet_platform_cpu.attention.metadata import MAX_PADDING, group_rows, plan_step
 
 
@@ -26,7 +27,7 @@ def batch(lengths, counts, block_size=4):
 
 
 def plan(lengths, counts, spec):
-    return plan_step(batch(lengths, counts), spec, torch.float64, torch.float64)
+    return plan_step(batch(lengths, counts), spec, torch.float64)
 
 
 def blocks_of(pages, heads):
@@ -53,7 +54,6 @@ def test_sliding_attention_reads_the_window_only(spec):
 def test_no_mask_where_all_is_seen(spec):
     assert plan([7, 7], [1, 1], spec()).decodes[0].mask is None
     assert plan([7, 6], [1, 1], spec()).decodes[0].mask is not None
-    assert plan([7], [7], spec()).chunks[0].tiles[0].mask is None
 
 
 def test_fresh_blocks_are_begun_and_not_filled(spec):
@@ -64,10 +64,25 @@ def test_fresh_blocks_are_begun_and_not_filled(spec):
     assert plan([10, 1, 12], [2, 1, 3], spec()).fresh.tolist() == [3, 101]
 
 
-def test_slots_are_split_into_block_and_offset(spec):
+def test_rows_to_write_are_key_and_value_of_every_head(spec):
+    """The cache is [block, key or value, head, token]."""
     step = plan([6], [3], spec())
-    assert step.blocks.tolist() == [1, 2, 2]
-    assert step.offsets.tolist() == [3, 0, 1]
+    rows = step.rows.view(3, 2, 2)
+    for token, (block, offset) in enumerate([(1, 3), (2, 0), (2, 1)]):
+        for part in range(2):
+            for head in range(2):
+                assert rows[token, part, head] == ((block * 2 + part) * 2 + head) * 4 + offset
+
+
+def test_tiles_cover_every_query_once_and_bound_their_scores(spec, monkeypatch):
+    monkeypatch.setattr(metadata, "MAX_SCORES", 4 * 100 * 10)
+    (chunk,) = plan([100], [90], spec()).chunks
+    assert [tile.start for tile in chunk.tiles] == list(range(0, 90, 10))
+    assert [tile.stop for tile in chunk.tiles] == list(range(10, 91, 10))
+    assert [tile.last_key for tile in chunk.tiles] == list(range(20, 101, 10))
+    assert all((tile.mask == 0).sum() == 55 for tile in chunk.tiles)
+    monkeypatch.setattr(metadata, "MAX_SCORES", 1)
+    assert plan([100], [90], spec()).chunks[0].tiles[0].stop == metadata.MIN_TILE
 
 
 @pytest.mark.parametrize("seed", range(20))
