@@ -1,7 +1,7 @@
 """Kernelet beside `transformers` on the same weights, in one process, one after the other in every round.
 
-A ratio is their time by ours, the median over rounds: above 1 Kernelet is faster. Prompts are random tokens, new in each
-round, so that no prefix is cached; both decode greedily and never stop early.
+A ratio is their time by ours, the median over rounds: above 1 Kernelet is faster. Prompts are random tokens, new in
+each round, so that no prefix is cached; both decode greedily and never stop early.
 
 python benchmarks/vs_transformers.py [--model smollm2-135m] [--dtype bfloat16] [--threads 2] [--rounds 3] [--json]
 """

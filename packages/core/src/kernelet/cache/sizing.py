@@ -60,8 +60,8 @@ def _budget(config: EngineConfig, available_bytes: int) -> int:
         return int(available_bytes * config.cache.memory_utilization)
     if asked > available_bytes:
         raise InsufficientMemoryError(
-            f"--memory-bytes asks for {_show(asked)} of cache, but only {_show(max(0, available_bytes))} are left "
-            "after weights and activations. Ask for less, or raise the memory limit of the machine or container."
+            f"--kv-cache-memory-bytes asks for {_show(asked)} of cache, but only {_show(max(0, available_bytes))} are "
+            "left after weights and activations. Ask for less, or raise the memory limit of the machine or container."
         )
     return asked
 
@@ -112,7 +112,7 @@ class _Sizes:
 
     @staticmethod
     def _advice(fits: int) -> str:
-        more = "give the cache more (--memory-bytes, --memory-utilization, --num-blocks)"
+        more = "give the cache more (--kv-cache-memory-bytes, --memory-utilization, --num-blocks)"
         if fits == 0:
             return f"Not even one token fits: {more} or lower --max-num-batched-tokens."
         return f"The largest context that fits is {fits} tokens: use --max-model-len {fits}, or {more}."

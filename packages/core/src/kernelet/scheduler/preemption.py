@@ -42,6 +42,6 @@ def too_small(request: Request, cache: CacheManager) -> str:
     demand = cache.capacity.demand(request, cache.nothing)
     return (
         f"the KV cache is too small for this request of {request.num_tokens} tokens, even alone "
-        f"(needed: {cache.capacity.describe(demand)}). Give it more (--num-blocks, --memory-bytes, "
+        f"(needed: {cache.capacity.describe(demand)}). Give it more (--num-blocks, --kv-cache-memory-bytes, "
         "--memory-utilization), or send a shorter prompt or a smaller max_tokens."
     )

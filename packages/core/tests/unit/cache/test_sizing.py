@@ -64,7 +64,7 @@ def test_shortfall_names_the_largest_context_and_the_flags():
         plan_cache(specs, config(memory_bytes=41 * 1024 + 1023), 1 << 30)
     text = str(caught.value)
     assert "1024 tokens" in text
-    for part in ("--max-model-len 640", "--memory-bytes", "--memory-utilization", "--num-blocks"):
+    for part in ("--max-model-len 640", "--kv-cache-memory-bytes", "--memory-utilization", "--num-blocks"):
         assert part in text
     assert plan_cache(specs, config(max_model_len=640, memory_bytes=41 * 1024), 1 << 30).groups[0].num_blocks == 41
 
@@ -76,7 +76,7 @@ def test_nothing_fits():
 
 def test_more_bytes_than_there_are():
     with pytest.raises(
-        InsufficientMemoryError, match=r"--memory-bytes asks for 2.00 GiB of cache, but only 1.00 MiB are left"
+        InsufficientMemoryError, match=r"--kv-cache-memory-bytes asks for 2.00 GiB of cache, but only 1.00 MiB are left"
     ):
         plan_cache({"l0": full()}, config(memory_bytes=2 << 30), 1 << 20)
 
