@@ -15,6 +15,11 @@ OPTIONS = {"dtype": "float32", "max_model_len": 512, "set": {"platform-cpu": {"t
 """One thread: two that wait for each other are slow on a machine that does something else too."""
 
 
+def is_option(variable):
+    """Whether it is one of ours that would change what is tested; the cache folder stays where it is."""
+    return variable.startswith("KERNELET_") and variable != "KERNELET_CACHE_DIR"
+
+
 @pytest.fixture(scope="session")
 def options():
     return OPTIONS
@@ -23,7 +28,7 @@ def options():
 @pytest.fixture(scope="session")
 def llm(smollm2_path):
     with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith("KERNELET_") and name != "KERNELET_CACHE_DIR"]:
+        for name in filter(is_option, list(os.environ)):
             patch.delenv(name)
         with LLM(str(smollm2_path), **OPTIONS) as llm:
             yield llm
@@ -35,7 +40,8 @@ def kernelet():
 
     def run(*arguments, stdin="", code=0):
         command = [sys.executable, "-m", "kernelet.cli", *map(str, arguments)]
-        environment = os.environ | {"KERNELET_SET": "platform-cpu.threads=1"}
+        kept = {name: value for name, value in os.environ.items() if not is_option(name)}
+        environment = kept | {"KERNELET_SET": "platform-cpu.threads=1"}
         done = subprocess.run(
             command, input=stdin, env=environment, capture_output=True, text=True, check=False, encoding="utf-8"
         )

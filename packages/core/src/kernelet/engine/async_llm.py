@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import weakref
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -59,6 +60,7 @@ class AsyncLLM(EngineClient):
         self._frontend = frontend
         self._ids = itertools.count()
         self._open: dict[str, asyncio.Queue[Item]] = {}
+        self._finalizer = weakref.finalize(self, frontend.close)
 
     @classmethod
     async def create(cls, model: str, **options: Any) -> Self:
@@ -160,4 +162,4 @@ class AsyncLLM(EngineClient):
         self._frontend.client.check_health()
 
     async def shutdown(self) -> None:
-        await asyncio.to_thread(self._frontend.close)
+        await asyncio.to_thread(self._finalizer)

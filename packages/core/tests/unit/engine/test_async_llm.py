@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 
@@ -175,3 +176,12 @@ def test_a_shutdown_fails_what_runs(endless_folder, null_options):
             await last(llm.generate("x"))
 
     asyncio.run(main())
+
+
+def test_an_engine_that_nobody_holds_stops(null_folder, null_options):
+    llm = AsyncLLM(str(null_folder), **null_options)
+    thread = llm.frontend.client._thread
+    del llm
+    gc.collect()
+    thread.join(10)
+    assert not thread.is_alive()
