@@ -1,7 +1,8 @@
 """Drawing a token from a row: temperature, min_p, top_k, top_p, then the inverse of the cumulative distribution.
 
 Order and ties: probabilities after temperature; min_p against the best one; of the rest the top_k best; of their
-renormalised distribution the smallest set that reaches top_p. Of equal tokens the lowest id comes first.
+renormalised distribution the smallest set that reaches top_p. Of equal tokens the lowest ids are kept. What is left is
+drawn from in the order of ids.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kernelet.contracts.sampling import SamplerParams
-from kernelet.sampling.rows import SUM_BLOCK, best, block_sums, running_sums
+from kernelet.sampling.rows import SUM_BLOCK, block_sums, largest, running_sums
 
 SMALL = 1e-3
 """Shares of the distribution are rounded; a bound that must not cut anything is taken this much lower."""
@@ -65,31 +66,32 @@ def draw_filtered(scaled: NDArray[np.floating], params: SamplerParams, number: f
         params: The request's parameters.
         number: In [0, 1).
     """
-    ids = candidates(scaled, params)
+    ids = kept_tokens(scaled, params)
     running = np.cumsum(np.exp(scaled[ids].astype(np.float64)))
-    if params.top_p < 1.0:
-        total = running[-1]
-        if not (params.min_p > 0.0 or 0 < params.top_k < len(scaled)):
-            total = row_total(scaled)
-        kept = int(np.searchsorted(running, params.top_p * total, side="left")) + 1
-        running = running[:kept]
     return int(ids[locate(running, number * running[-1])])
 
 
-def candidates(scaled: NDArray[np.floating], params: SamplerParams) -> NDArray[np.int64]:
-    """Tokens that min_p and top_k leave, best first; with top_p alone, a superset of what it will keep."""
+def kept_tokens(scaled: NDArray[np.floating], params: SamplerParams) -> NDArray[np.int64]:
+    """Tokens that top_k, top_p and min_p leave, in ascending order."""
     size = len(scaled)
+    total = None
     if 0 < params.top_k < size:
-        ids = best(scaled, params.top_k)
-        return ids[scaled[ids] >= _log(params.min_p)]
-    if params.min_p > 0.0:
-        bound = _log(params.min_p)
+        ids = largest(scaled, params.top_k)
+        ids = ids[scaled[ids] >= _log(params.min_p)]
+    elif params.min_p > 0.0:
+        ids = np.flatnonzero(scaled >= _log(params.min_p))
     else:
         # all tokens below this together weigh less than 1 - top_p of the total
-        bound = _log((1.0 - params.top_p) * (1.0 - SMALL) * row_total(scaled) / size)
-    found = np.flatnonzero(scaled >= bound)
-    order: NDArray[np.int64] = found[np.argsort(-scaled[found], kind="stable")]
-    return order
+        total = row_total(scaled)
+        ids = np.flatnonzero(scaled >= _log((1.0 - params.top_p) * (1.0 - SMALL) * total / size))
+    if params.top_p < 1.0:
+        values = scaled[ids]
+        running = np.cumsum(np.exp(-np.sort(-values).astype(np.float64)))
+        share = params.top_p * (running[-1] if total is None else total)
+        count = int(np.searchsorted(running, share, side="left")) + 1
+        if count < len(ids):
+            ids = ids[largest(values, count)]
+    return ids
 
 
 def row_total(scaled: NDArray[np.floating]) -> float:

@@ -36,20 +36,36 @@ def first_maximum(rows: Tensor) -> list[int]:
     return indices
 
 
+def largest(values: NDArray[np.floating], k: int) -> NDArray[np.int64]:
+    """Indices of the k largest elements, in ascending order; of equals at the border, the lowest indices.
+
+    Args:
+        values: [n], no NaN.
+        k: 1 to n.
+    """
+    size = len(values)
+    blocks = size // MAX_BLOCK
+    if k <= blocks // 2:
+        # at least k elements reach the k-th largest block maximum, so nothing below it is among the largest
+        maxima = values[: blocks * MAX_BLOCK].reshape(blocks, MAX_BLOCK).max(-1)
+        candidates = np.flatnonzero(values >= np.partition(maxima, blocks - k)[blocks - k])
+    else:
+        candidates = np.arange(size)
+    found = values[candidates]
+    cut = np.partition(found, len(found) - k)[len(found) - k]
+    kept = found > cut
+    kept[np.flatnonzero(found == cut)[: k - np.count_nonzero(kept)]] = True
+    indices: NDArray[np.int64] = candidates[kept]
+    return indices
+
+
 def best(values: NDArray[np.floating], k: int) -> NDArray[np.int64]:
     """Indices of the k largest elements, largest first; of equals, the lowest index first.
 
     Args:
         values: [n], no NaN.
-        k: At most n.
+        k: 1 to n.
     """
-    size = len(values)
-    blocks = size // MAX_BLOCK
-    if k <= blocks // 2:
-        # at least k elements reach the k-th largest block maximum, so nothing below it is among the best
-        maxima = values[: blocks * MAX_BLOCK].reshape(blocks, MAX_BLOCK).max(-1)
-        candidates = np.flatnonzero(values >= np.partition(maxima, blocks - k)[blocks - k])
-    else:
-        candidates = np.arange(size)
-    order: NDArray[np.int64] = candidates[np.argsort(-values[candidates], kind="stable")[:k]]
+    indices = largest(values, k)
+    order: NDArray[np.int64] = indices[np.argsort(-values[indices], kind="stable")]
     return order

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from kernelet.sampling.rows import best, block_sums, first_maximum, running_sums, wide
+from kernelet.sampling.rows import best, block_sums, first_maximum, largest, running_sums, wide
 
 
 @pytest.mark.parametrize("size", [1, 255, 256, 1000, 50257])
@@ -34,6 +34,7 @@ def test_best_is_a_stable_sort(size, levels):
         expected = sorted(range(size), key=lambda token: (-values[token], token))
         for k in {1, min(2, size), min(40, size), size}:
             assert best(values, k).tolist() == expected[:k]
+            assert largest(values, k).tolist() == sorted(expected[:k])
 
 
 def test_first_maximum_takes_the_lowest_index():

@@ -77,9 +77,7 @@ def expected_token(row, params, prompt, generated, mask=None):
     for count in range(len(kept), 0, -1):
         if sum(weights[t] for t in kept[:count]) >= params.get("top_p", 1.0) * total:
             cut = count
-    kept = kept[:cut]
-    if {"min_p", "top_k", "top_p"}.isdisjoint(params):
-        kept.sort()
+    kept = sorted(kept[:cut])
     target, running = uniform(7, len(prompt) + len(generated)) * sum(weights[t] for t in kept), 0.0
     for token in kept:
         running += weights[token]
