@@ -90,5 +90,5 @@ class PluginReport:
         """The object of ``plugins show NAME --json``: the row, where it is, each offer's state, and the traceback."""
         offers = [asdict(offer) | {"state": str(offer.state)} for offer in self.offers]
         extra = {"entry_point": self.entry_point, "path": self.path, "fix": self.fix, "traceback": self.trace}
-        extra |= {"deprecated": list(self.deprecated)}
-        return self.row() | extra | {"reason": self.reason, "offers": offers}
+        lists = {"offers": offers, "deprecated": list(self.deprecated)}
+        return self.row() | extra | {"reason": self.reason} | lists
