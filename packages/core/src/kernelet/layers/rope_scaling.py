@@ -1,4 +1,7 @@
-"""Inverse frequencies of rotary embeddings, one function a scaling; float64.
+"""Inverse frequencies of rotary embeddings, one function a scaling; float32.
+
+float32, rounded where `transformers` rounds: checkpoints were trained with these numbers, and at position 1500 the last
+bit of a frequency is 1e-4 of an angle.
 
 Each takes the ``RopeParameters`` of a model and returns inverse frequencies [size / 2] and the factor of cos and sin.
 None depends on a batch, a prompt or how it was cut: what other implementations choose by the length of the sequence
@@ -57,8 +60,13 @@ Scaled = tuple[Tensor, float]
 
 def default(rope: RopeParameters, theta: float | None = None) -> Scaled:
     """No scaling (Su et al. 2021)."""
-    exponents = torch.arange(0, rope.size, 2, dtype=torch.float64) / rope.size
-    return 1.0 / (rope.theta if theta is None else theta) ** exponents, 1.0
+    return 1.0 / _wavelengths(rope, rope.theta if theta is None else theta), 1.0
+
+
+def _wavelengths(rope: RopeParameters, theta: float) -> Tensor:
+    """Wavelengths [size / 2], over 2 pi."""
+    powers: Tensor = theta ** (torch.arange(0, rope.size, 2, dtype=torch.float32) / rope.size)
+    return powers
 
 
 def linear(rope: RopeParameters) -> Scaled:
@@ -87,10 +95,10 @@ def yarn(rope: RopeParameters) -> Scaled:
     if rope.options.get("truncate", True):
         low, high = math.floor(low), math.ceil(high)
     low, high = max(low, 0), min(high, rope.size - 1)
-    ramp = (torch.arange(rope.size // 2, dtype=torch.float64) - low) / max(high - low, 0.001)
+    ramp = (torch.arange(rope.size // 2, dtype=torch.float32) - low) / max(high - low, 0.001)
     kept = 1 - ramp.clamp(0, 1)
-    frequencies, _ = default(rope)
-    return frequencies / factor * (1 - kept) + frequencies * kept, _yarn_temperature(rope, factor)
+    waves = _wavelengths(rope, rope.theta)
+    return 1.0 / (factor * waves) * (1 - kept) + 1.0 / waves * kept, _yarn_temperature(rope, factor)
 
 
 def _yarn_temperature(rope: RopeParameters, factor: float) -> float:
@@ -109,7 +117,7 @@ def longrope(rope: RopeParameters) -> Scaled:
     """LongRoPE (Ding et al. 2024): a factor a frequency, the long ones iff ``max_model_len`` is beyond the original."""
     original = rope.option("original_max_position_embeddings")
     key = "long_factor" if rope.max_model_len > original else "short_factor"
-    factors = torch.tensor(rope.options.get(key) or [], dtype=torch.float64)
+    factors = torch.tensor(rope.options.get(key) or [], dtype=torch.float32)
     if len(factors) != rope.size // 2:
         raise UnsupportedModelError(
             f"rope scaling 'longrope' needs {rope.size // 2} numbers in {key!r}, got {len(factors)}"
@@ -120,7 +128,7 @@ def longrope(rope: RopeParameters) -> Scaled:
     else:
         factor = float(rope.options.get("factor") or rope.trained_len / original)
         temperature = 1.0 if factor <= 1 else math.sqrt(1 + math.log(factor) / math.log(original))
-    return default(rope)[0] / factors, temperature
+    return 1.0 / (factors * _wavelengths(rope, rope.theta)), temperature
 
 
 def banded(rope: RopeParameters) -> Scaled:
@@ -147,7 +155,7 @@ SCALINGS: Mapping[str, Callable[[RopeParameters], Scaled]] = MappingProxyType(
 
 
 def inverse_frequencies(rope: RopeParameters) -> Scaled:
-    """Inverse frequencies [size / 2] in float64, and the factor of cos and sin.
+    """Inverse frequencies [size / 2] in float32, and the factor of cos and sin.
 
     Raises:
         UnsupportedModelError: for an unknown scaling, or one with a parameter missing.

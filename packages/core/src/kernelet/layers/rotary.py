@@ -29,7 +29,8 @@ class RopeRows(NamedTuple):
 class RopeTable:
     """cos and sin of every position up to the largest length that the engine serves.
 
-    Made in float64 and kept in float32 (float64 for a float64 model). The table depends on the configuration alone.
+    Angles, cos and sin are float32 whatever the model's dtype, since checkpoints were trained with such angles and
+    `transformers` computes them so; kept in the wide dtype. The table depends on the configuration alone.
 
     Attributes:
         table: [max_model_len, 2, 1, size].
@@ -37,7 +38,7 @@ class RopeTable:
 
     def __init__(self, context: ModelContext, parameters: RopeParameters, *, interleaved: bool = False) -> None:
         frequencies, factor = inverse_frequencies(parameters)
-        angles = torch.arange(parameters.max_model_len, dtype=torch.float64)[:, None] * frequencies
+        angles = torch.arange(parameters.max_model_len, dtype=torch.float32)[:, None] * frequencies
         cos, sin = angles.cos() * factor, angles.sin() * factor
         if interleaved:
             cos, sin = cos.repeat_interleave(2, -1), torch.stack((-sin, sin), -1).flatten(-2)

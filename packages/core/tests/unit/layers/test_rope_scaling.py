@@ -51,14 +51,17 @@ def test_frequencies_are_those_of_transformers_for_that_length(scaling, options,
     )
     expected, factor = ROPE_INIT_FUNCTIONS[name](config, "cpu", seq_len=max_model_len)
     found, ours = inverse_frequencies(parameters(scaling, options, max_model_len=max_model_len))
-    assert found.dtype == torch.float64
-    torch.testing.assert_close(found.float(), expected, rtol=3e-6, atol=0)
+    assert found.dtype == torch.float32
+    if scaling == "banded":
+        torch.testing.assert_close(found, expected, rtol=5e-7, atol=0)
+    else:
+        assert torch.equal(found, expected)
     assert ours == pytest.approx(factor, rel=1e-12)
 
 
 def test_default_is_a_geometric_series():
     found, factor = inverse_frequencies(parameters("default", {}))
-    assert found.tolist() == pytest.approx([5000.0 ** (-2 * i / 32) for i in range(16)], rel=1e-14)
+    assert found.tolist() == pytest.approx([5000.0 ** (-2 * i / 32) for i in range(16)], rel=1e-6)
     assert factor == 1.0
 
 
