@@ -22,8 +22,8 @@ def hooks_page(versions: dict[str, str]) -> str:
         "# Hooks",
         "",
         "A plugin implements some of these as functions of its module or methods of its object, each marked with",
-        "`kernelet.hookspecs.hookimpl`. An implementation may leave parameters out; it may not ask for others. How each",
-        "is used: [how-to](../plugins/index.md). What the types are: [contracts](contracts/shared.md) of each domain.",
+        "`kernelet.hookspecs.hookimpl`. An implementation may leave parameters out; it may not ask for others. How to",
+        "use each: [how-to](../plugins/index.md). What the types are: [contracts](contracts/shared.md) of each domain.",
         "",
     ]
     for domain, version in versions.items():
@@ -113,8 +113,8 @@ def deprecations_page() -> str:
             "",
             "# Deprecations",
             "",
-            "What goes away, in which release of `kernelet-core`, and what to use. A plugin that uses one of these works",
-            "until then; one line is logged when it is loaded, and `kernelet plugins show NAME --json` has it under",
+            "What goes away, in which release of `kernelet-core`, and what to use. A plugin that uses one of these",
+            "works until then; one line is logged when it is loaded, and `kernelet plugins show NAME --json` has it under",
             "`deprecated`. The rules: [compatibility](plugins/compatibility.md).",
             "",
             *(
