@@ -114,7 +114,7 @@ def deprecations_page() -> str:
             "# Deprecations",
             "",
             "What goes away, in which release of `kernelet-core`, and what to use. A plugin that uses one of these",
-            "works until then; one line is logged when it is loaded, and `kernelet plugins show NAME --json` has it under",
+            "works until then; one line is logged when it is loaded; `kernelet plugins show NAME --json` has it as",
             "`deprecated`. The rules: [compatibility](plugins/compatibility.md).",
             "",
             *(
