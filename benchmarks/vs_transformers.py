@@ -1,7 +1,9 @@
-"""Kernelet beside `transformers` on the same weights, in one process, one after the other in every round.
+"""Kernelet beside `transformers` on the same weights, one after the other in every round.
 
-A ratio is their time by ours, the median over rounds: above 1 Kernelet is faster. Prompts are random tokens, new in
-each round, so that no prefix is cached; both decode greedily and never stop early.
+Each has a process of its own: OpenMP spins less once a process has more threads than the machine has cores, and memory
+settings of one would change the other. A ratio is their time by ours, the median over rounds: above 1 Kernelet is
+faster. Prompts are random tokens, new in each round, so that no prefix is cached; both decode greedily and never stop
+early.
 
 python benchmarks/vs_transformers.py [--model smollm2-135m] [--dtype bfloat16] [--threads 2] [--rounds 3] [--json]
 """
@@ -10,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import random
 import statistics
 import subprocess
@@ -17,12 +20,9 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-
-import torch
-from transformers import AutoModelForCausalLM
-from transformers.utils import logging
-
-from kernelet import LLM, SamplingParams
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Self
 
 Prompts = list[list[int]]
 Engine = Callable[[Prompts, int], None]
@@ -61,8 +61,11 @@ class Row:
     met: bool
 
 
-def ours(llm: LLM) -> Engine:
+def ours(model: str, dtype: str, threads: int) -> Engine:
     """Kernelet, tokens to tokens."""
+    from kernelet import LLM, SamplingParams
+
+    llm = LLM(model, dtype=dtype, max_model_len=2048, set={"platform-cpu": {"threads": threads}})
 
     def run(prompts: Prompts, output_len: int) -> None:
         params = SamplingParams(temperature=0.0, max_tokens=output_len, ignore_eos=True, detokenize=False)
@@ -72,15 +75,20 @@ def ours(llm: LLM) -> Engine:
     return run
 
 
-def theirs(path: str, dtype: torch.dtype) -> Engine:
+def theirs(model: str, dtype: str, threads: int) -> Engine:
     """`transformers` generate, tokens to tokens."""
+    import torch
+    from transformers import AutoModelForCausalLM
+    from transformers.utils import logging
+
+    torch.set_num_threads(threads)
     logging.disable_progress_bar()
-    model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype).eval()
+    network = AutoModelForCausalLM.from_pretrained(model, dtype=getattr(torch, dtype)).eval()
 
     def run(prompts: Prompts, output_len: int) -> None:
         ids = torch.tensor(prompts)
         with torch.inference_mode():
-            output = model.generate(
+            output = network.generate(
                 ids,
                 attention_mask=torch.ones_like(ids),
                 do_sample=False,
@@ -93,13 +101,38 @@ def theirs(path: str, dtype: torch.dtype) -> Engine:
     return run
 
 
-def seconds(engine: Engine, prompts: Prompts, output_len: int) -> float:
-    started = time.perf_counter()
-    engine(prompts, output_len)
-    return time.perf_counter() - started
+def serve(make: Callable[[str, str, int], Engine], arguments: tuple[str, str, int], pipe: Connection) -> None:
+    """An engine's process: prompts come in, seconds go out; None ends it."""
+    engine = make(*arguments)
+    while (work := pipe.recv()) is not None:
+        started = time.perf_counter()
+        engine(*work)
+        pipe.send(time.perf_counter() - started)
 
 
-def compare(case: Case, first: Engine, second: Engine, vocab_size: int, rounds: int) -> Row:
+class Peer:
+    """An engine in a process of its own."""
+
+    def __init__(self, make: Callable[[str, str, int], Engine], *arguments: Any) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=serve, args=(make, arguments, theirs), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.pipe.send(None)
+        self.process.join()
+
+    def seconds(self, prompts: Prompts, output_len: int) -> float:
+        self.pipe.send((prompts, output_len))
+        return float(self.pipe.recv())
+
+
+def compare(case: Case, first: Peer, second: Peer, vocab_size: int, rounds: int) -> Row:
     """Both engines on the same prompts, round by round, after a short warm-up of each."""
     generator = random.Random(case.name)
 
@@ -107,11 +140,11 @@ def compare(case: Case, first: Engine, second: Engine, vocab_size: int, rounds: 
         return [[generator.randrange(vocab_size) for _ in range(case.prompt_len)] for _ in range(case.prompts)]
 
     for engine in (first, second):
-        engine(draw(), min(4, case.output_len))
+        engine.seconds(draw(), min(4, case.output_len))
     pairs = []
     for _ in range(rounds):
         prompts = draw()
-        pairs.append((seconds(first, prompts, case.output_len), seconds(second, prompts, case.output_len)))
+        pairs.append((first.seconds(prompts, case.output_len), second.seconds(prompts, case.output_len)))
     ratio = statistics.median(there / here for here, there in pairs)
     medians = [statistics.median(times) for times in zip(*pairs, strict=True)]
     return Row(case.name, medians[0], medians[1], ratio, case.floor, ratio >= case.floor)
@@ -133,11 +166,12 @@ def first_token(model: str, dtype: str, threads: int) -> float:
 def measure(options: argparse.Namespace) -> dict[str, object]:
     """All cases, and the start."""
     starts = [first_token(options.model, options.dtype, options.threads) for _ in range(options.rounds)]
-    settings = {"platform-cpu": {"threads": options.threads}}
-    with LLM(options.model, dtype=options.dtype, max_model_len=2048, set=settings) as llm:
-        torch.set_num_threads(options.threads)
-        here, there = ours(llm), theirs(llm.config.model.path, getattr(torch, options.dtype))
-        rows = [compare(case, here, there, llm.config.model.vocab_size, options.rounds) for case in CASES]
+    command = [sys.executable, "-m", "kernelet.cli", "model", "path", options.model]
+    path = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    vocab_size = json.loads((Path(path) / "config.json").read_text())["vocab_size"]
+    shared = (path, options.dtype, options.threads)
+    with Peer(ours, *shared) as here, Peer(theirs, *shared) as there:
+        rows = [compare(case, here, there, vocab_size, options.rounds) for case in CASES]
     start = statistics.median(starts)
     return {
         "model": options.model,

@@ -18,13 +18,13 @@ class CpuDevice(Device):
     """The processor. Everything runs when it is called; there are no streams."""
 
     def __init__(self, settings: Settings, local_rank: int) -> None:
+        keep_freed_memory()  # here and not in init, which runs on the worker's own thread
         self._threads = threads(settings)
         self._before = 0
 
     def init(self) -> None:
-        """Sets torch's threads, for the calling thread and those it starts later; makes the allocator keep memory."""
+        """Sets torch's threads, for the calling thread and those it starts later."""
         torch.set_num_threads(self._threads)
-        keep_freed_memory()
         self._before = available_memory().bytes
 
     def get_device_name(self) -> str:

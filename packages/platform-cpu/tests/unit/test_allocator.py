@@ -3,33 +3,67 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+import torch
+
 from kernelet_platform_cpu import allocator
+from kernelet_platform_cpu.allocator import zeroed
 
 FAULTS = """
-import resource, sys, torch
+import resource, sys, threading, torch
 from kernelet_platform_cpu.allocator import keep_freed_memory
 torch.set_num_threads(1)
 if sys.argv[1] == "kept":
     assert keep_freed_memory()
 sizes = [3 << 20, 5 << 20, 1 << 20, 9 << 20]
-for _ in range(3):
-    [torch.zeros(size, dtype=torch.uint8).add_(1) for size in sizes]
-before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-for _ in range(20):
-    kept = [torch.empty(size, dtype=torch.uint8).fill_(1) for size in sizes]
-    del kept
-print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+def steps():
+    for _ in range(3):
+        [torch.zeros(size, dtype=torch.uint8).add_(1) for size in sizes]
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(20):
+        kept = [torch.empty(size, dtype=torch.uint8).fill_(1) for size in sizes]
+        del kept
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+if sys.argv[2] == "thread":
+    thread = threading.Thread(target=steps)
+    thread.start()
+    thread.join()
+else:
+    steps()
 """
 
 
-def faults(mode):
-    done = subprocess.run([sys.executable, "-c", FAULTS, mode], capture_output=True, text=True, check=True)
-    return int(done.stdout)
-
-
-def test_tensors_come_from_kept_memory():
+@pytest.mark.parametrize("where", ["main", "thread"])
+def test_tensors_come_from_kept_memory(where):
     """18 MiB twenty times are 92160 pages; kept memory faults for hardly any of them."""
-    assert faults("kept") < 9216
+    command = [sys.executable, "-c", FAULTS, "kept", where]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 9216
+
+
+ZEROED = """
+import resource, torch
+from kernelet_platform_cpu.allocator import zeroed
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+tensor = zeroed((1 << 10, 1 << 20), torch.bfloat16)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+assert not tensor[::97, ::65537].any()
+"""
+
+
+def test_a_tensor_of_zeros_takes_its_pages_when_they_are_written():
+    done = subprocess.run([sys.executable, "-c", ZEROED], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 64 << 10, "KiB of 2 GiB"
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+def test_zeros_can_be_written(dtype):
+    tensor = zeroed((3, 2, 5), dtype)
+    assert tensor.shape == (3, 2, 5)
+    assert tensor.dtype == dtype
+    assert not tensor.any()
+    tensor[1] = 2
+    assert tensor.sum().item() == 20
 
 
 def test_other_libraries_are_left_alone(monkeypatch):

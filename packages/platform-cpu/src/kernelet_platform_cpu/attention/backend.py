@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,6 +12,7 @@ from kernelet.contracts.attention import Attention, AttentionBatch, AttentionSpe
 from kernelet.contracts.cache import FullAttentionSpec
 from kernelet.contracts.offer import Settings
 from kernelet.errors import ConfigError
+from kernelet_platform_cpu.allocator import zeroed
 from kernelet_platform_cpu.attention.explicit import attend, wide
 from kernelet_platform_cpu.attention.metadata import Chunk, DecodeGroup, StepMetadata, plan_step
 
@@ -31,9 +31,7 @@ class TorchPagedAttention(Attention):
 
     def allocate_cache(self, spec: FullAttentionSpec, num_blocks: int, device: Any) -> Tensor:
         shape = (num_blocks, 2, spec.num_kv_heads, spec.block_size, spec.head_size)
-        # numpy asks the system for zeroed pages, which are taken when first written; torch writes all of them now
-        dtype: torch.dtype = getattr(torch, spec.dtype)
-        cache = torch.from_numpy(np.zeros((*shape[:-1], shape[-1] * dtype.itemsize), dtype=np.uint8)).view(dtype)
+        cache = zeroed(shape, getattr(torch, spec.dtype))
         if cache.nbytes > num_blocks * spec.page_bytes:
             raise ConfigError(
                 f"a cache of {num_blocks} blocks takes {cache.nbytes} bytes, "

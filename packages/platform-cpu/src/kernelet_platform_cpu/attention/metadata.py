@@ -17,7 +17,7 @@ Ints = NDArray[np.int64]
 MAX_PADDING = 1024
 """Tokens of padding in a group of decode rows before a group of its own is cheaper."""
 
-TILE = 64
+TILE = 128
 """Queries of a prompt that are computed together, at most; more is slower."""
 
 MAX_SCORES = 1 << 23
