@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kernelet.cli.engine_options import MODEL_HELP, add_engine_options, resolved_options
 from kernelet.cli.output import print_growing
+from kernelet.cli.print_config import print_config
 from kernelet.cli.sampling_options import add_sampling_options, sampling_params, with_room
 from kernelet.errors import RequestError
 
@@ -34,11 +35,7 @@ def run(options: argparse.Namespace) -> int:
     """Loads the model and talks until the input ends."""
     resolved = resolved_options(options)
     if options.print_config:
-        from kernelet.cli.print_config import print_config
-        from kernelet.engine.bootstrap import configure_engine
-
-        print_config(configure_engine(options.model, resolved))
-        return 0
+        return print_config(options.model, resolved)
     from kernelet.engine.llm import LLM
 
     with LLM.from_options(options.model, resolved) as llm:

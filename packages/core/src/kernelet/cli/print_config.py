@@ -8,9 +8,18 @@ from kernelet.cli.output import print_table
 
 if TYPE_CHECKING:
     from kernelet.engine.bootstrap import Configured
+    from kernelet.engine.option_sources import ResolvedOptions
 
 
-def print_config(configured: Configured) -> None:
+def print_config(model: str, resolved: ResolvedOptions) -> int:
+    """Decides on an engine without starting it, and prints what was decided."""
+    from kernelet.engine.bootstrap import configure_engine
+
+    print_configured(configure_engine(model, resolved))
+    return 0
+
+
+def print_configured(configured: Configured) -> None:
     """The user's options with their sources, then what the model, the platform and plugins decided."""
     resolved, config = configured.resolved, configured.config
     rows = [(name, show(getattr(resolved.options, name)), source) for name, source in resolved.sources.items()]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelet.cli.engine_options import MODEL_HELP, add_engine_options, resolved_options
 from kernelet.cli.output import answer_object, print_growing, print_json
+from kernelet.cli.print_config import print_config
 from kernelet.cli.prompts import add_prompt_options, read_prompts
 from kernelet.cli.sampling_options import add_sampling_options, sampling_params, with_room
 
@@ -36,11 +37,7 @@ def run(options: argparse.Namespace) -> int:
     """Loads the model, completes the prompts, prints them."""
     resolved = resolved_options(options)
     if options.print_config:
-        from kernelet.cli.print_config import print_config
-        from kernelet.engine.bootstrap import configure_engine
-
-        print_config(configure_engine(options.model, resolved))
-        return 0
+        return print_config(options.model, resolved)
     prompts = read_prompts(options)
     from kernelet.engine.llm import LLM
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
-import weakref
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from kernelet.config import EngineConfig
 from kernelet.contracts.executor import EnginePlan
 from kernelet.contracts.sampling import SamplingParams
-from kernelet.engine.bootstrap import configure_engine, start, start_engine
 from kernelet.engine.client import EngineClient
 from kernelet.engine.frontend import Frontend
 from kernelet.engine.input_processor import check_request_id
-from kernelet.engine.option_sources import ResolvedOptions
 from kernelet.engine.owned_request import OwnedRequest
 from kernelet.engine.prompts import ParsedPrompt, Prompt
+from kernelet.engine.started import StartedEngine
 from kernelet.engine.stats import EngineStats
 from kernelet.errors import EngineDeadError, ParameterError, RequestFailedError
 from kernelet.request.outputs import EngineOutput, RequestOutput
@@ -29,7 +26,7 @@ Item = Sequence[EngineOutput] | EngineDeadError | None
 """What comes to a request's iteration; None: it was aborted by name."""
 
 
-class AsyncLLM(EngineClient):
+class AsyncLLM(StartedEngine, EngineClient):
     """A model that answers many requests at once, each as an asynchronous iteration.
 
     Making one loads the model and blocks; in a running event loop use ``await AsyncLLM.create(...)``.
@@ -42,25 +39,9 @@ class AsyncLLM(EngineClient):
         KerneletError: the engine cannot start, and why.
     """
 
-    def __init__(self, model: str, **options: Any) -> None:
-        self._attach(start_engine(model, options))
-
-    @classmethod
-    def from_options(cls, model: str, resolved: ResolvedOptions) -> Self:
-        """A model with options that were read before, as the command line does.
-
-        Raises:
-            KerneletError: the engine cannot start, and why.
-        """
-        llm = cls.__new__(cls)
-        llm._attach(start(configure_engine(model, resolved)))  # noqa: SLF001  it is one of us
-        return llm
-
     def _attach(self, frontend: Frontend) -> None:
-        self._frontend = frontend
-        self._ids = itertools.count()
+        super()._attach(frontend)
         self._open: dict[str, asyncio.Queue[Item]] = {}
-        self._finalizer = weakref.finalize(self, frontend.close)
 
     @classmethod
     async def create(cls, model: str, **options: Any) -> Self:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import queue
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -13,12 +11,11 @@ from typing import TYPE_CHECKING, Any, Self
 from kernelet.config import EngineConfig
 from kernelet.contracts.executor import EnginePlan
 from kernelet.contracts.sampling import SamplingParams
-from kernelet.engine.bootstrap import configure_engine, start, start_engine
 from kernelet.engine.frontend import Frontend
 from kernelet.engine.input_processor import PreparedRequest
-from kernelet.engine.option_sources import ResolvedOptions
 from kernelet.engine.progress import Progress, progress_bar
 from kernelet.engine.prompts import ParsedPrompt, Prompt, split_prompts
+from kernelet.engine.started import StartedEngine
 from kernelet.engine.stats import EngineStats
 from kernelet.errors import EngineDeadError, ParameterError, RequestError, RequestFailedError
 from kernelet.request.outputs import EngineOutput, RequestOutput
@@ -31,7 +28,7 @@ Arrivals = queue.SimpleQueue[tuple[int, Outputs]]
 Message = Mapping[str, Any]
 
 
-class LLM:
+class LLM(StartedEngine):
     """A model, loaded into this process.
 
     Args:
@@ -42,25 +39,6 @@ class LLM:
     Raises:
         KerneletError: the engine cannot start, and why.
     """
-
-    def __init__(self, model: str, **options: Any) -> None:
-        self._attach(start_engine(model, options))
-
-    @classmethod
-    def from_options(cls, model: str, resolved: ResolvedOptions) -> Self:
-        """A model with options that were read before, as the command line does.
-
-        Raises:
-            KerneletError: the engine cannot start, and why.
-        """
-        llm = cls.__new__(cls)
-        llm._attach(start(configure_engine(model, resolved)))  # noqa: SLF001  it is one of us
-        return llm
-
-    def _attach(self, frontend: Frontend) -> None:
-        self._frontend = frontend
-        self._ids = itertools.count()
-        self._finalizer = weakref.finalize(self, frontend.close)
 
     def __enter__(self) -> Self:
         return self

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from kernelet.cli.print_config import print_config
+from kernelet.cli.print_config import print_configured
 from kernelet.contracts.lifecycle import ConfigChange
 from kernelet.engine.bootstrap import configure_engine
 from kernelet.engine.option_sources import resolve_options
@@ -16,7 +16,7 @@ class Changer:
 
 
 def test_a_plugins_change_is_shown_with_its_author(null_folder, capsys):
-    print_config(configure_engine(null_folder, resolve_options({}), [Changer()]))
+    print_configured(configure_engine(null_folder, resolve_options({}), [Changer()]))
     lines = capsys.readouterr().out.splitlines()
     (changed,) = [line for line in lines if line.startswith("cache.block_size")]
     assert changed.split(maxsplit=2)[1:] == ["8", "changer: eight is nice"]

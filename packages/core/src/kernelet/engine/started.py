@@ -1,0 +1,34 @@
+"""What the engines for scripts have in common: how they start, and that they stop when nobody holds them."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from typing import Any, Self
+
+from kernelet.engine.bootstrap import configure_engine, start, start_engine
+from kernelet.engine.frontend import Frontend
+from kernelet.engine.option_sources import ResolvedOptions
+
+
+class StartedEngine:
+    """An engine in this process, started from options."""
+
+    def __init__(self, model: str, **options: Any) -> None:
+        self._attach(start_engine(model, options))
+
+    @classmethod
+    def from_options(cls, model: str, resolved: ResolvedOptions) -> Self:
+        """A model with options that were read before, as the command line does.
+
+        Raises:
+            KerneletError: the engine cannot start, and why.
+        """
+        engine = cls.__new__(cls)
+        engine._attach(start(configure_engine(model, resolved)))  # noqa: SLF001  it is one of us
+        return engine
+
+    def _attach(self, frontend: Frontend) -> None:
+        self._frontend = frontend
+        self._ids = itertools.count()
+        self._finalizer = weakref.finalize(self, frontend.close)
