@@ -10,6 +10,7 @@ from kernelet.contracts.model import Hidden, StepInputs, WeightReader
 from kernelet.errors import ConfigError
 from kernelet.layers.attention import AttentionLayer
 from kernelet.layers.context import ModelContext
+from kernelet.layers.dtypes import wide
 from kernelet.layers.embedding import Embedding, Head, TiedEmbedding
 from kernelet.layers.rope_scaling import RopeParameters
 from kernelet.layers.rotary import RopeTable
@@ -74,6 +75,7 @@ class DecoderModel(nn.Module):
             residual = self.embedding.forward(inputs.token_ids)
         else:
             raise ConfigError("a step needs token ids or embeddings")
+        residual = residual.to(wide(residual.dtype))
         step = Step(inputs.attention, {name: table.rows(inputs.positions) for name, table in self.ropes.items()})
         taps: dict[str, Tensor] = {}
         for layer in self.stack:

@@ -21,6 +21,8 @@ FeedForward = GatedMLP | PlainMLP | MixtureOfExperts
 class DecoderLayer(nn.Module):
     """Attention and a feed-forward network around a residual stream.
 
+    The stream is in the wide dtype, so that sums over many layers are not rounded to 16 bits each time.
+
     Attributes:
         norm_names: Norms that this placement has; each is an attribute and a name in ``Names``.
         scale: Factor of what is added to the residual stream.
@@ -65,9 +67,11 @@ class PostNorm(DecoderLayer):
     post_mlp_norm: Norm
 
     def compose(self, residual: Tensor, step: Step) -> Tensor:
-        mixed = self.post_attention_norm.forward(self.attention.forward(residual, step))
+        dtype = self.post_mlp_norm.dtype
+        mixed = self.post_attention_norm.forward(self.attention.forward(residual.to(dtype), step))
         residual = self.ops.add(residual, mixed, self.scale)
-        return self.ops.add(residual, self.post_mlp_norm.forward(self.mlp.forward(residual)), self.scale)
+        fed = self.post_mlp_norm.forward(self.mlp.forward(residual.to(dtype)))
+        return self.ops.add(residual, fed, self.scale)
 
 
 class SandwichNorm(DecoderLayer):

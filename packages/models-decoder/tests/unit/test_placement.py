@@ -37,6 +37,8 @@ n = {name: norm(shift) for name, shift in N.items()}
 
 
 class Norm(torch.nn.Module):
+    dtype = D
+
     def __init__(self, shift):
         super().__init__()
         self.shift = shift

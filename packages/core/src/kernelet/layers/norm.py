@@ -15,7 +15,10 @@ from kernelet.layers.weights import Layer, Shard, Weight
 class Norm(Layer):
     """Base of norms over the last axis; ``weight`` and ``bias`` are in the wide dtype (float32 for 16-bit models).
 
+    The input may be in the wide dtype, as a residual stream is; the output is in the model's.
+
     Attributes:
+        dtype: The model's dtype.
         kind: ``"rms"`` or ``"layer"``.
         weight: [size], any offset included; set by ``finish``.
         bias: [size] or None.
@@ -28,6 +31,7 @@ class Norm(Layer):
         self, context: ModelContext, name: str, shard: Shard, eps: float, *, offset: float = 0.0, bias: bool = False
     ) -> None:
         super().__init__(name)
+        self.dtype = context.dtype
         self.eps = eps
         self.ops = context.ops
         self.offset = offset
@@ -46,7 +50,7 @@ class Norm(Layer):
             self.bias = self.bias_source.take().to(self.weight.dtype)
 
     def forward(self, x: Tensor) -> Tensor:
-        """[..., size] -> the same shape and dtype."""
+        """[..., size] -> the same shape, in the model's dtype."""
         raise NotImplementedError
 
 
@@ -56,7 +60,7 @@ class RMSNorm(Norm):
     kind = "rms"
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.ops.rms_norm(x, self.weight, self.eps)
+        return self.ops.rms_norm(x, self.weight, self.eps).to(self.dtype)
 
 
 class LayerNorm(Norm):
@@ -65,4 +69,4 @@ class LayerNorm(Norm):
     kind = "layer"
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.ops.layer_norm(x, self.weight, self.bias, self.eps)
+        return self.ops.layer_norm(x, self.weight, self.bias, self.eps).to(self.dtype)

@@ -36,3 +36,15 @@ def test_shape_is_kept():
     norm.source.write("x", torch.ones(4))
     norm.finish()
     assert norm.forward(torch.randn(2, 3, 4)).shape == (2, 3, 4)
+
+
+@pytest.mark.parametrize("kind", [RMSNorm, LayerNorm])
+def test_a_wide_residual_comes_out_in_the_models_dtype(kind):
+    norm = kind(make_context(dtype=torch.bfloat16), "norm", Shard.whole(4), 1e-6)
+    norm.source.write("x", torch.ones(4))
+    norm.finish()
+    residual = torch.tensor([[1.0, 1.0 + 2**-12, 1.0 - 2**-12, 1.0 + 2**-11]]) * 512
+    assert norm.forward(residual).dtype == torch.bfloat16
+    if kind is LayerNorm:
+        rounded = norm.forward(residual.bfloat16())
+        assert (norm.forward(residual) - rounded).abs().max() > 0.5, "the residual was rounded before the norm"
