@@ -30,8 +30,8 @@ composite           signature
                     returns ``layer.compose(residual, step)``, which is the decomposition
 ==================  ============================================================================================
 
-A residual stream is in the wide dtype (float32 for 16-bit models): it is ``x`` of ``rms_norm``, ``layer_norm`` and ``add``
-and keeps its dtype there; what is added to it is in the model's.
+A residual stream is in the wide dtype (float32 for 16-bit models): it is ``x`` of ``rms_norm``, ``layer_norm`` and
+``add`` and keeps its dtype there; what is added to it is in the model's.
 
 ``norm`` is a ``kernelet.layers.norm.Norm``, ``up``, ``down`` and ``gate_up`` are linear layers, ``heads`` is a
 ``QKVHeads``, ``rope`` a ``RopeRows`` or None, ``experts`` and ``routing`` come from ``kernelet.layers.moe``.
