@@ -23,6 +23,7 @@ from kernelet.contracts.lifecycle import ConfigChange, PluginOptions
 from kernelet.contracts.offer import Option
 from kernelet.contracts.platform import PlatformOffer
 from kernelet.contracts.sampling import LogitsProcessorOffer
+from kernelet.contracts.stats import StatLoggerOffer
 from kernelet.hookspecs import hookimpl, hookspec
 
 Path(__file__).with_suffix(".imported").touch()

@@ -56,6 +56,9 @@ class TorchDense(WeightKernel):
 
 
 def _linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    if len(x) == 1 and x.dtype.itemsize < 4:
+        # one row takes another kernel, whose order of sums differs: a text must not depend on being alone in a step
+        return _linear(x.expand(2, -1).contiguous(), weight, bias)[:1]
     if weight.is_mkldnn:
         result: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")  # noqa: SLF001
         return result

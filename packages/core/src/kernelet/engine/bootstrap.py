@@ -14,7 +14,7 @@ from kernelet.contracts.lifecycle import ProcessRole
 from kernelet.contracts.model import ModelSourceOffer
 from kernelet.contracts.platform import PlatformChoice, PlatformConfig
 from kernelet.contracts.sampling import LogitsProcessorOffer
-from kernelet.contracts.stats import StatLogger, StatLoggerOffer
+from kernelet.contracts.stats import StatLoggerOffer
 from kernelet.engine.core import EngineCore
 from kernelet.engine.frontend import Frontend
 from kernelet.engine.in_process import InProcessClient, RunningCore
@@ -175,15 +175,9 @@ def start_core(configured: Configured) -> RunningCore:
         core=core,
         plan=plan,
         close=Once(kernel.lifecycle.engine_stopped, executor.shutdown),
-        stats=StatDispatcher(make_stat_loggers(kernel)),
+        stats=StatDispatcher(kernel.make_all(StatLoggerOffer)),
         controls={},
     )
-
-
-def make_stat_loggers(kernel: Kernel) -> list[tuple[str, StatLogger]]:
-    """Every offered stat logger."""
-    offers = kernel.offers(StatLoggerOffer)
-    return [(owned.offer.name, kernel.load(owned)(kernel.settings(owned.plugin))) for owned in offers]
 
 
 def load_tokenizer(model: ModelConfig) -> Tokenizer | None:

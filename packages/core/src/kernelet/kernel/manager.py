@@ -344,6 +344,21 @@ class Kernel:
         }
         relations.check_relations(self._selected | running, present)
 
+    def make_all(self, kind: type[Offer]) -> list[tuple[str, Any]]:
+        """Makes the object of every offer of a kind, with its offer's name; a plugin that cannot make its own goes.
+
+        Raises:
+            PluginError: that plugin was asked for by name, or something of it is in use.
+        """
+        made: dict[str, Any] = {}
+        for owned in self.offers(kind):
+            if owned in self.offers(kind):  # not of a plugin that went meanwhile
+                with Contained() as box:
+                    made[owned.offer.name] = self.load(owned)(self.settings(owned.plugin))
+                if box.failure:
+                    self._take_out(owned.plugin, box.failure)
+        return [(owned.offer.name, made[owned.offer.name]) for owned in self.offers(kind)]
+
     # --- inside ----------------------------------------------------------------------------------
 
     def _record(self, plugin: str) -> Record:

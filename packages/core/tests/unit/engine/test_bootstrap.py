@@ -8,13 +8,23 @@ import sys
 import pytest
 
 from kernelet.contracts.lifecycle import ConfigChange
-from kernelet.engine.bootstrap import Once, boot_kernel, configure_engine, find_model, start_engine, take_objects
+from kernelet.contracts.stats import StatLoggerOffer
+from kernelet.engine.bootstrap import (
+    Once,
+    boot_kernel,
+    configure_engine,
+    find_model,
+    start,
+    start_engine,
+    take_objects,
+)
 from kernelet.engine.option_sources import resolve_options
 from kernelet.engine.options import EngineOptions
 from kernelet.errors import (
     ConfigError,
     InsufficientMemoryError,
     ModelNotFoundError,
+    PluginError,
     TokenizerError,
     UnknownPluginError,
     UnsupportedModelError,
@@ -47,6 +57,24 @@ def test_options_become_the_configuration(null_folder):
     assert (config.scheduler.max_num_seqs, config.scheduler.max_num_batched_tokens) == (3, 20)
     assert config.scheduler.policy == "priority"
     assert config.plugins.platform == "null"
+
+
+class Unmakeable:
+    name = "unmakeable"
+
+    def __init__(self, target):
+        self.target = target
+
+    @hookimpl
+    def kernelet_stat_loggers(self):
+        return (StatLoggerOffer(name="broken", target=self.target),)
+
+
+@pytest.mark.parametrize("target", ["no_such_module:Logger", "kernelet.contracts.stats:StatLogger"])
+def test_a_stat_logger_that_cannot_be_made_and_was_named_stops_the_start(null_folder, target):
+    options = resolve_options({"plugins": ["core", PLUGIN], "platform": "null"}, environ={})
+    with pytest.raises(PluginError, match="unmakeable"):
+        start(configure_engine(str(null_folder), options, [Unmakeable(target)]))
 
 
 def test_plugins_may_change_it_and_are_recorded(null_folder):
