@@ -14,6 +14,11 @@ def get(name: str, environ: Mapping[str, str] | None = None) -> str | None:
     return (os.environ if environ is None else environ).get(PREFIX + name)
 
 
+def variables(environ: Mapping[str, str] | None = None) -> list[str]:
+    """Names of all variables that begin with ``KERNELET_``, sorted."""
+    return sorted(name for name in (os.environ if environ is None else environ) if name.startswith(PREFIX))
+
+
 def names(text: str | None) -> tuple[str, ...] | None:
     """Splits a comma-separated list; None stays None, an empty text is an empty list."""
     if text is None:

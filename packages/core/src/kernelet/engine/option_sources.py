@@ -16,6 +16,9 @@ from kernelet.errors import ConfigError
 
 DEFAULT = "default"
 
+OTHER_VARIABLES = ("KERNELET_CACHE_DIR",)
+"""Variables that are read elsewhere."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedOptions:
@@ -69,8 +72,17 @@ def merged(spec: OptionSpec, before: Any, value: Any) -> Any:
 
 
 def read_environment(environ: Mapping[str, str] | None) -> dict[str, object]:
-    """Every ``KERNELET_<OPTION>`` that is set. An empty one counts as not set, but for names, where it means none."""
+    """Every ``KERNELET_<OPTION>`` that is set. An empty one counts as not set, but for names, where it means none.
+
+    Raises:
+        ConfigError: a variable looks like a misspelt option.
+    """
     found: dict[str, object] = {}
+    known = [*OTHER_VARIABLES, *(spec.variable for spec in OPTIONS)]
+    for name in env.variables(environ):
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.9)
+        if name not in known and near:
+            raise ConfigError(f"{name} is no option: did you mean {near[0]}? Unset it or correct its name")
     for spec in OPTIONS:
         text = env.get(spec.name.upper(), environ)
         if text is not None and (text or spec.kind is Kind.NAMES):

@@ -47,3 +47,10 @@ def test_package_index(monkeypatch):
     assert env.package_index() == "https://b/simple"
     monkeypatch.setenv("PIP_INDEX_URL", "https://a/simple/")
     assert env.package_index() == "https://a/simple"
+
+
+def test_variables():
+    assert env.variables({"KERNELET_B": "", "KERNELET_A": "1", "KERNEL": "2", "PATH": "3"}) == [
+        "KERNELET_A",
+        "KERNELET_B",
+    ]

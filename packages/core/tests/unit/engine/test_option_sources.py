@@ -50,3 +50,19 @@ def test_errors_name_their_source(tmp_path):
     broken.write_text("= 5")
     with pytest.raises(ConfigError, match="no TOML file"):
         resolve_options({}, broken, environ={})
+
+
+@pytest.mark.parametrize("name", ["KERNELET_MAX_NUM_SEQ", "KERNELET_DTYP", "KERNELET_PLUGIN", "KERNELET_CACHE_DIRS"])
+def test_a_misspelt_variable_is_an_error(name):
+    with pytest.raises(ConfigError, match=f"{name} is no option: did you mean KERNELET_"):
+        resolve_options({}, environ={name: "3"})
+
+
+def test_variables_of_others_are_left_alone():
+    environ = {
+        "KERNELET_CACHE_DIR": "/x",
+        "KERNELET_SOMEBODY_ELSES": "1",
+        "KERNELETTE": "2",
+        "KERNELET_MAX_NUM_SEQS": "5",
+    }
+    assert resolve_options({}, environ=environ).options.max_num_seqs == 5
