@@ -2,8 +2,8 @@
 
 Each has a process of its own: OpenMP spins less once a process has more threads than the machine has cores, and memory
 settings of one would change the other. A ratio is their time by ours, each the best of all rounds: above 1 Kernelet
-is faster. Prompts are random tokens, new in each round, so that no prefix is cached; both decode greedily and never stop
-early.
+is faster. Prompts are random tokens, new in each round, so that no prefix is cached; both decode greedily and never
+stop early.
 
 python benchmarks/vs_transformers.py [--model smollm2-135m] [--dtype bfloat16] [--threads 2] [--rounds 5] [--json]
 """
