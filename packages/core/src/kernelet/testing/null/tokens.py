@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from kernelet.contracts.sampling import SamplerParams, TokenLogprobs
+from kernelet.request.request import EngineRequest
 
 MASK = (1 << 64) - 1
 START = 0x9E3779B97F4A7C15
@@ -62,6 +63,15 @@ def generate(prompt: Sequence[int], params: SamplerParams, vocab_size: int, coun
     for index in range(count):
         tokens.append(next_token(digest, index, params, vocab_size))
         digest = extend(digest, tokens[-1])
+    return tokens
+
+
+def straight_line(request: EngineRequest, vocab_size: int) -> list[int]:
+    """All tokens of a request: up to and including its stop token, or ``max_tokens``."""
+    tokens = generate(request.prompt_token_ids, request.params, vocab_size, request.max_tokens)
+    for index, token in enumerate(tokens):
+        if token in request.stop_token_ids and index >= request.params.min_tokens:
+            return tokens[: index + 1]
     return tokens
 
 

@@ -1,0 +1,81 @@
+"""Wheels, and environments that hold only named wheels: the heavy site-packages are shared, nothing is downloaded."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+from packaging.utils import parse_wheel_filename
+
+SITE = Path(sysconfig.get_path("purelib"))
+OURS = "kernelet"
+
+
+def build_wheel(project: Path, folder: Path) -> Path:
+    """Builds a project's wheel with whatever backend it names, in this environment.
+
+    Raises:
+        AssertionError: with the output, if it does not build.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    before = set(folder.glob("*.whl"))
+    command = ["-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index", "-w", str(folder), str(project)]
+    run(Path(sys.executable), *command)
+    (wheel,) = set(folder.glob("*.whl")) - before
+    return wheel
+
+
+def run(python: Path, *arguments: str, cwd: Path | None = None, check: bool = True, **variables: str) -> str:
+    """Runs a Python and returns what it prints; stderr too where it fails and ``check`` is off."""
+    environment = {
+        n: v for n, v in os.environ.items() if not n.startswith(("PYTHON", "VIRTUAL_ENV", "KERNELET", "PIP"))
+    }
+    command = [str(python), *arguments]
+    done = subprocess.run(
+        command, cwd=cwd, env=environment | variables, capture_output=True, text=True, check=False, timeout=600
+    )
+    assert done.returncode == 0 or not check, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout if done.returncode == 0 else done.stdout + done.stderr
+
+
+class Environment:
+    """A virtual environment with the named wheels and, by links, everything third-party of this one."""
+
+    def __init__(self, folder: Path, *wheels: Path) -> None:
+        self.folder = folder
+        venv.create(folder, with_pip=False, symlinks=True)
+        self.python = folder / "bin/python"
+        self.site = next((folder / "lib").glob("python*")) / "site-packages"
+        for entry in SITE.iterdir():
+            if OURS not in entry.name.lower() and entry.suffix != ".pth" and entry.name != "__pycache__":
+                (self.site / entry.name).symlink_to(entry)
+        self.install(*wheels)
+
+    def install(self, *wheels: Path) -> None:
+        """Installs wheels, in place of other versions of theirs."""
+        for wheel in wheels:
+            name = parse_wheel_filename(wheel.name)[0]
+            if any(self.site.glob(f"{name.replace('-', '_')}-*.dist-info")):
+                self.uninstall(name)
+        if wheels:
+            options = ("--no-deps", "--no-index", "--no-compile", "--no-warn-script-location")
+            self._pip("install", *options, *map(str, wheels))
+
+    def uninstall(self, name: str) -> None:
+        """Takes a distribution away, if it is here."""
+        self._pip("uninstall", "--yes", name)
+
+    def run(self, *arguments: str, cwd: Path | None = None, check: bool = True, **variables: str) -> str:
+        """Runs this environment's Python, in a folder without packages of ours."""
+        return run(self.python, *arguments, cwd=cwd or self.folder, check=check, **variables)
+
+    def kernelet(self, *arguments: str, check: bool = True, **variables: str) -> str:
+        """Runs the command line."""
+        return self.run("-m", "kernelet.cli", *arguments, check=check, **variables)
+
+    def _pip(self, *arguments: str) -> None:
+        run(Path(sys.executable), "-m", "pip", "--quiet", "--python", str(self.python), *arguments)
