@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
+from environments import build_wheel
 
 
 @pytest.fixture(scope="session")
@@ -14,3 +17,10 @@ def smollm2_path() -> Path:
     from kernelet_model_smollm2.source import SmolLM2Source
 
     return SmolLM2Source(Settings(plugin="model-smollm2")).resolve("smollm2-135m")
+
+
+@pytest.fixture(scope="session")
+def wheel_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
+    """Builds the wheel of a project's folder, once a session."""
+    house = tmp_path_factory.mktemp("wheels")
+    return cache(lambda project: build_wheel(project, house / project.name))
