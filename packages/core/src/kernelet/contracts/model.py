@@ -91,10 +91,24 @@ class WeightFormatOffer(Offer):
 
 
 class WeightReader(ABC):
-    """Reads the tensors of a checkpoint folder, lazily."""
+    """Reads the tensors of a checkpoint folder, lazily. The core makes one with ``open``."""
 
     @abstractmethod
     def __init__(self, folder: Path) -> None: ...
+
+    @classmethod
+    def open(cls, folder: Path, settings: Settings) -> WeightReader:
+        """The reader of a folder; a format that has options makes its own here.
+
+        Args:
+            folder: The model's folder.
+            settings: The plugin's options.
+
+        Raises:
+            WeightsError: a file is missing or damaged.
+            ConfigError: an option is missing or of no use.
+        """
+        return cls(folder)
 
     @abstractmethod
     def names(self) -> Sequence[str]:

@@ -192,8 +192,9 @@ def weights_of(layers: Iterable[Layer]) -> dict[str, Weight]:
 
 
 def weight_bytes(model: torch.nn.Module) -> int:
-    """Bytes of this rank's weights, before kernels pack them."""
-    return sum(weight.nbytes for weight in weights_of(layers_of(model)).values())
+    """Bytes of this rank's weights, before kernels pack them; parameters that are of no layer of the core included."""
+    own = sum(parameter.nbytes for parameter in model.parameters())
+    return own + sum(weight.nbytes for weight in weights_of(layers_of(model)).values())
 
 
 def finish(model: torch.nn.Module) -> None:

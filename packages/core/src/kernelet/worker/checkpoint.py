@@ -20,7 +20,9 @@ def open_checkpoint(config: ModelConfig, plugins: PluginView) -> WeightReader:
     """
     folder = Path(config.path)
     owned = _find(folder, plugins) if config.load_format == "auto" else _named(config, plugins)
-    reader = plugins.load(owned)(folder)
+    target = plugins.load(owned)
+    is_reader = isinstance(target, type) and issubclass(target, WeightReader)
+    reader = target.open(folder, plugins.settings(owned.plugin)) if is_reader else None
     if not isinstance(reader, WeightReader):
         raise PluginError(f"{owned.plugin}: {owned.offer.target} of offer {owned.offer.name!r} is no WeightReader")
     return reader

@@ -31,6 +31,23 @@ def test_what_a_reader_must_have():
     assert WeightReader.__abstractmethods__ == {"__init__", "names", "shape", "read", "nbytes"}
 
 
+def test_a_reader_is_opened_with_its_plugins_options():
+    class Plain(WeightReader):
+        def __init__(self, folder):
+            self.folder = folder
+
+        names = shape = read = nbytes = None
+
+    class Keyed(Plain):
+        @classmethod
+        def open(cls, folder, settings):
+            return cls(folder / settings["below"])
+
+    settings = Settings(plugin="p", values={"below": "b"})
+    assert Plain.open(Path("a"), settings).folder == Path("a")
+    assert Keyed.open(Path("a"), settings).folder == Path("a/b")
+
+
 def test_inputs_without_extras():
     inputs = StepInputs(token_ids=[1], positions=[0], attention={})
     assert (inputs.embeddings, inputs.adapter_slots, inputs.intermediate, inputs.taps) == (

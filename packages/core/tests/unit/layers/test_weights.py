@@ -103,6 +103,8 @@ def test_layers_and_bytes_of_a_model():
     assert layers_of(model) == [first, second]
     assert list(weights_of(layers_of(model))) == ["first.weight", "first.bias", "second.weight"]
     assert weight_bytes(model) == 2 * (24 + 6 + 16)
+    model.append(torch.nn.Linear(3, 5, bias=False))
+    assert weight_bytes(model) == 2 * (24 + 6 + 16) + 4 * 15
 
 
 def test_two_weights_of_one_name_are_refused():

@@ -36,7 +36,28 @@ def test_no_weights_and_several_formats(tmp_path, plugins):
     assert open_checkpoint(config(tmp_path, "tiny"), plugins)
 
 
-def test_wrong_target(tmp_path):
+def test_a_reader_is_given_its_plugins_options(tmp_path):
+    given = []
+
+    class Keyed(TinyReader):
+        @classmethod
+        def open(cls, folder, settings):
+            given.append((folder, settings.plugin))
+            return cls(folder)
+
+    (tmp_path / "a.tiny").touch()
+    assert isinstance(open_checkpoint(config(tmp_path), TinyPlugins(reader=Keyed)), Keyed)
+    assert given == [(tmp_path, "tiny")]
+
+
+class OpensNothing(TinyReader):
+    @classmethod
+    def open(cls, folder, settings):
+        return None
+
+
+@pytest.mark.parametrize("target", [lambda folder: object(), dict, OpensNothing], ids=["function", "class", "none"])
+def test_wrong_target(tmp_path, target):
     (tmp_path / "a.tiny").touch()
     with pytest.raises(PluginError, match="is no WeightReader"):
-        open_checkpoint(config(tmp_path), TinyPlugins(reader=lambda folder: object()))
+        open_checkpoint(config(tmp_path), TinyPlugins(reader=target))
