@@ -64,7 +64,7 @@ def make_layer(context: ModelContext, spec: DecoderSpec, index: int) -> DecoderL
     attention = make_attention(context, spec, layer, prefix)
     make = make_experts if layer.experts else make_mlp
     mlp = make(context, spec, prefix)
-    return kind(context.ops, attention, mlp, norms, spec.residual_scale)
+    return kind(context.ops, index, attention, mlp, norms, spec.residual_scale)
 
 
 def make_attention(context: ModelContext, spec: DecoderSpec, layer: LayerSpec, prefix: str) -> AttentionLayer:

@@ -25,16 +25,24 @@ class DecoderLayer(nn.Module):
 
     Attributes:
         norm_names: Norms that this placement has; each is an attribute and a name in ``Names``.
+        index: Place in the model.
         scale: Factor of what is added to the residual stream.
     """
 
     norm_names: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
-        self, ops: OpTable, attention: AttentionLayer, mlp: FeedForward, norms: Mapping[str, Norm], scale: float
+        self,
+        ops: OpTable,
+        index: int,
+        attention: AttentionLayer,
+        mlp: FeedForward,
+        norms: Mapping[str, Norm],
+        scale: float,
     ) -> None:
         super().__init__()
         self.ops = ops
+        self.index = index
         self.attention = attention
         self.mlp = mlp
         self.scale = scale

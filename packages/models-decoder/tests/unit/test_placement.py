@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from layer_doubles import make_context
 
+from kernelet.testing.tensors import make_context
 from kernelet_models_decoder.placement import PLACEMENTS
 
 D = torch.float64
@@ -83,6 +83,7 @@ FORMULAS = {
 def test_placement_is_its_formula(name):
     kind = PLACEMENTS[name]
     norms = {norm_name: Norm(N[norm_name]) for norm_name in kind.norm_names}
-    layer = kind(make_context(dtype=D).ops, Block(2.0), Block(3.0), norms, SCALE)
+    layer = kind(make_context(dtype=D).ops, 5, Block(2.0), Block(3.0), norms, SCALE)
     torch.testing.assert_close(layer.compose(X, None), FORMULAS[name](X))
     assert len(list(layer.children())) == 2 + len(kind.norm_names)
+    assert layer.index == 5

@@ -72,6 +72,8 @@ class Support(NamedTuple):
 class OpOffer(Offer):
     """An implementation of an op. ``target`` is a callable with the op's signature, see ``kernelet.layers.ops``.
 
+    A target that is a subclass of ``Op`` (since op 1.1) is made once a worker, with its plugin's settings.
+
     Attributes:
         op: Name of the op, e.g. ``"rms_norm"``.
         dtypes: Dtypes it takes; empty means all.
@@ -81,6 +83,22 @@ class OpOffer(Offer):
     op: str
     dtypes: tuple[str, ...] = ()
     required_features: frozenset[str] = frozenset()
+
+
+class Op(ABC):
+    """An op that has settings, or keeps something between calls. One instance a worker. Since op 1.1."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Made while the model is built, before it has weights.
+
+        Raises:
+            ConfigError: the settings cannot work; it stops the start.
+        """
+        self.settings = settings
+
+    @abstractmethod
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The op; an implementation has the op's own signature."""
 
 
 @dataclass(frozen=True, kw_only=True)

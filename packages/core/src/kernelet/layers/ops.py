@@ -1,9 +1,9 @@
 """The ladder of ops: names, signatures, and which implementation of each an engine runs.
 
-An op is a callable. Composite ones decompose into those below, elementary ones into plain torch; a platform overrides
-at the level it wants (``kernelet_ops``), and an override of a composite op replaces all that it decomposes into. Rules
-for every implementation: the arithmetic of a row depends on no other row, nothing is computed below the input's dtype,
-and norms of 16-bit inputs are computed in float32.
+An op is a callable, or a class of ``kernelet.contracts.op.Op`` that makes one. Composite ones decompose into those
+below, elementary ones into plain torch; a platform overrides at the level it wants (``kernelet_ops``), and an override
+of a composite op replaces all that it decomposes into. Rules for every implementation: the arithmetic of a row depends
+on no other row, nothing is computed below the input's dtype, and norms of 16-bit inputs are computed in float32.
 
 =================  =============================================================================================
 elementary         signature
@@ -33,8 +33,10 @@ composite           signature
 A residual stream is in the wide dtype (float32 for 16-bit models): it is ``x`` of ``rms_norm``, ``layer_norm`` and
 ``add`` and keeps its dtype there; what is added to it is in the model's.
 
-``norm`` is a ``kernelet.layers.norm.Norm``, ``up``, ``down`` and ``gate_up`` are linear layers, ``heads`` is a
-``QKVHeads``, ``rope`` a ``RopeRows`` or None, ``experts`` and ``routing`` come from ``kernelet.layers.moe``.
+``layer`` and ``step`` are a ``ComposedLayer`` and a ``Step`` of ``kernelet.layers.step``; ``layer.index`` is its
+place in the model. ``norm`` is a ``kernelet.layers.norm.Norm``, ``up``, ``down`` and ``gate_up`` are linear layers,
+``heads`` is a ``QKVHeads``, ``rope`` a ``RopeRows`` or None, ``experts`` and ``routing`` come from
+``kernelet.layers.moe``.
 """
 
 from __future__ import annotations
@@ -46,7 +48,10 @@ from typing import Any, cast
 from torch import Tensor
 
 from kernelet.contracts.executor import LayerPlan
+from kernelet.contracts.offer import Settings
+from kernelet.contracts.op import Op
 from kernelet.contracts.plugins import PluginView
+from kernelet.errors import PluginError
 from kernelet.layers import composite, elementary
 
 ELEMENTARY = ("rms_norm", "layer_norm", "rotary", "activation", "act_and_mul", "add")
@@ -85,6 +90,10 @@ class OpTable:
         Args:
             plugins: Where overrides come from.
             dtype: Name of the compute dtype.
+
+        Raises:
+            SelectionError: several are equally good.
+            PluginError: a target is no op, or cannot be imported.
         """
         self.plans: list[LayerPlan] = []
         for name in OP_NAMES:
@@ -93,7 +102,8 @@ class OpTable:
                 setattr(self, name, self._decomposition(name))
                 self.plans.append(LayerPlan(name=name, role="op", choice=DECOMPOSITION))
             else:
-                setattr(self, name, plugins.load(choice.chosen))
+                settings = plugins.settings(choice.chosen.plugin)
+                setattr(self, name, make_op(plugins.load(choice.chosen), settings))
                 self.plans.append(
                     LayerPlan(name=name, role="op", choice=choice.chosen.offer.name, refused=dict(choice.refused))
                 )
@@ -102,3 +112,21 @@ class OpTable:
         if name in ELEMENTARY:
             return cast("Callable[..., Any]", getattr(elementary, name))
         return partial(getattr(composite, name), self)
+
+
+def make_op(target: Any, settings: Settings) -> Callable[..., Any]:
+    """The op that an offer's target gives: an instance where it is a class of ``Op``, else the target itself.
+
+    Args:
+        target: What ``OpOffer.target`` names.
+        settings: The plugin's.
+
+    Raises:
+        PluginError: it is no op.
+    """
+    is_class = isinstance(target, type)
+    if not callable(target) or (is_class and not issubclass(target, Op)):
+        what = f"the class {target.__name__}, which does not derive from Op" if is_class else repr(target)
+        raise PluginError(f"{settings.plugin}: the target of an op is {what}: name a function, or a subclass of Op")
+    made: Callable[..., Any] = target(settings) if is_class else target
+    return made

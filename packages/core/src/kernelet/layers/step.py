@@ -27,6 +27,11 @@ class Step:
 class ComposedLayer(Protocol):
     """A decoder layer as the op ``decoder_layer`` sees it."""
 
+    @property
+    def index(self) -> int:
+        """Its place in the model, the first is 0; the same on every rank."""
+        ...
+
     def compose(self, residual: Tensor, step: Step) -> Tensor:
         """[tokens, hidden] -> the same, from the ops below."""
         ...

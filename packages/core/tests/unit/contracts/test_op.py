@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from kernelet.contracts.offer import Settings
-from kernelet.contracts.op import DENSE, OpOffer, ScaleLevel, Support, WeightKernel, WeightKernelOffer, WeightScheme
+from kernelet.contracts.op import DENSE, Op, OpOffer, ScaleLevel, Support, WeightKernel, WeightKernelOffer, WeightScheme
 
 
 class Kernel(WeightKernel):
@@ -56,3 +56,12 @@ def test_support():
 def test_offers_take_everything_unless_they_say_otherwise():
     assert OpOffer(name="a", target="m:A", op="rms_norm").dtypes == ()
     assert WeightKernelOffer(name="a", target="m:A").roles == ("linear",)
+
+
+def test_an_op_that_is_a_class_has_its_plugins_settings():
+    class Scaled(Op):
+        def __call__(self, x, name):
+            return x * self.settings["factor"]
+
+    assert Op.__abstractmethods__ == {"__call__"}
+    assert Scaled(Settings(plugin="p", values={"factor": 3}))(2, "silu") == 6

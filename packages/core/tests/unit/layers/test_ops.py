@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import pytest
 import torch
 from layer_doubles import Plugins
 
-from kernelet.layers.ops import DECOMPOSITION, OP_NAMES, OpTable
+from kernelet.contracts.offer import Settings
+from kernelet.contracts.op import Op
+from kernelet.errors import ConfigError, PluginError
+from kernelet.layers.ops import DECOMPOSITION, OP_NAMES, OpTable, make_op
 
 
 def test_every_op_of_the_ladder_is_there_and_planned():
@@ -38,3 +42,47 @@ def test_selection_is_asked_once_an_op():
 
     OpTable(Counting(), "bfloat16")
     assert asked == [(name, "bfloat16") for name in OP_NAMES]
+
+
+class Shifted(Op):
+    """Adds what its plugin's settings say, and counts its calls."""
+
+    def __init__(self, settings):
+        super().__init__(settings)
+        if "by" not in settings.values:
+            raise ConfigError("say by how much")
+        self.by = settings["by"]
+        self.calls = 0
+
+    def __call__(self, x, name):
+        self.calls += 1
+        return x + self.by
+
+
+def test_a_class_of_op_is_made_once_with_its_plugins_settings():
+    class WithSettings(Plugins):
+        def settings(self, plugin):
+            return Settings(plugin=plugin, values={"by": {"doubles": 3}[plugin]})
+
+    ops = OpTable(WithSettings(ops={"activation": Shifted}), "float32")
+    assert ops.activation(1, "silu") == ops.activation(1, "relu") == 4
+    assert ops.activation.calls == 2
+
+
+def test_a_class_of_op_may_refuse_its_settings():
+    with pytest.raises(ConfigError, match="say by how much"):
+        OpTable(Plugins(ops={"activation": Shifted}), "float32")
+
+
+@pytest.mark.parametrize(
+    "target, found",
+    [(torch.nn.ReLU, "the class ReLU, which does not derive from Op"), (3, "3"), (dict, "the class dict")],
+)
+def test_a_target_that_is_no_op(target, found):
+    with pytest.raises(PluginError, match=f"acme: the target of an op is {found}.*: name a function, or a subclass"):
+        make_op(target, Settings(plugin="acme"))
+
+
+def test_a_callable_object_is_an_op_as_it_is():
+    relu = torch.nn.ReLU()
+    assert make_op(relu, Settings(plugin="acme")) is relu
