@@ -7,7 +7,7 @@ that a request samples in one step is a placeholder in the next, which the worke
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -319,11 +319,22 @@ class Orderable(Protocol):
     def arrival_index(self) -> int: ...
     @property
     def num_tokens(self) -> int: ...
+    @property
+    def extra_args(self) -> Mapping[str, Mapping[str, Any]]:
+        """What the request says to plugins, by plugin name. Since executor 1.1."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class SchedulerOffer(Offer):
-    """An ordering of requests. ``target`` is a ``SchedulingPolicy`` class."""
+    """An ordering of requests. ``target`` is a ``SchedulingPolicy`` class.
+
+    Attributes:
+        takes_extra_args: Requests may tell the policy something: ``SamplingParams.extra_args[plugin]``, which
+            ``validate_params`` checks. Since executor 1.1.
+    """
+
+    takes_extra_args: bool = False
 
 
 class SchedulingPolicy(ABC):
@@ -331,6 +342,14 @@ class SchedulingPolicy(ABC):
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+
+    @classmethod
+    def validate_params(cls, arguments: Mapping[str, Any]) -> None:
+        """Checks ``extra_args[plugin]`` of one request, in the frontend; see ``SchedulerOffer.takes_extra_args``.
+
+        Raises:
+            ParameterError: naming the argument.
+        """
 
     @abstractmethod
     def key(self, request: Orderable) -> Sequence[float]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -11,8 +12,24 @@ from kernelet.errors import ParameterError
 from kernelet.request.limits import MAX_EXTRA_ARGS_BYTES, MAX_EXTRA_ARGS_DEPTH
 from kernelet.request.values import shown
 
-Validators = Mapping[str, Callable[[Mapping[str, Any]], None]]
-"""By plugin name: raises ParameterError if the plugin does not take these arguments."""
+Validator = Callable[[Mapping[str, Any]], None]
+"""Raises ParameterError if a plugin does not take these arguments."""
+
+Validators = Mapping[str, Validator]
+"""By plugin name."""
+
+
+def by_plugin(checks: Iterable[tuple[str, Validator]]) -> Validators:
+    """One validator a plugin; of a plugin that gives several, all must take the arguments."""
+    found: dict[str, tuple[Validator, ...]] = {}
+    for plugin, check in checks:
+        found[plugin] = (*found.get(plugin, ()), check)
+    return {plugin: partial(_check_with_all, mine) for plugin, mine in found.items()}
+
+
+def _check_with_all(checks: Iterable[Validator], arguments: Mapping[str, Any]) -> None:
+    for check in checks:
+        check(arguments)
 
 
 def check_extra_args(value: object, plugins: Validators) -> dict[str, dict[str, Any]] | None:
@@ -33,7 +50,8 @@ def check_extra_args(value: object, plugins: Validators) -> dict[str, dict[str, 
             raise ParameterError(
                 name,
                 f"{shown(plugin)} is no active plugin that takes arguments (those that do: {known}): "
-                "leave it out, or name the plugin's processor with --logits-processors",
+                "leave it out, or name the plugin's processor with --logits-processors "
+                "or its order with --scheduling-policy",
             )
         if not isinstance(arguments, Mapping) or not all(isinstance(key, str) for key in arguments):
             raise ParameterError(f"{name}[{plugin!r}]", f"got {shown(arguments)}, expected a dictionary with text keys")
@@ -44,7 +62,7 @@ def check_extra_args(value: object, plugins: Validators) -> dict[str, dict[str, 
     return found or None
 
 
-def run_validator(plugin: str, validate: Callable[[Mapping[str, Any]], None], arguments: Mapping[str, Any]) -> None:
+def run_validator(plugin: str, validate: Validator, arguments: Mapping[str, Any]) -> None:
     """Lets a plugin check its arguments; whatever it raises is the request's own error.
 
     Raises:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
 
 import msgspec
 
 from kernelet.contracts.sampling import SamplerParams
 from kernelet.request.status import FinishReason, RequestStatus
+
+NO_ARGUMENTS: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 
 
 class Segment(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,6 +100,10 @@ class Request:
     @property
     def arrival_time(self) -> float:
         return self.data.arrival_time
+
+    @property
+    def extra_args(self) -> Mapping[str, Mapping[str, Any]]:
+        return self.data.params.extra_args or NO_ARGUMENTS
 
     @property
     def num_prompt_tokens(self) -> int:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kernelet.errors import ParameterError
-from kernelet.request.extra_args import check_extra_args
+from kernelet.request.extra_args import by_plugin, check_extra_args
 
 
 def accept(arguments):
@@ -51,3 +51,15 @@ def test_a_structure_that_holds_itself_is_refused():
     loop["self"] = loop
     with pytest.raises(ParameterError, match="nested deeper"):
         check_extra_args({"p": loop}, {"p": accept})
+
+
+def test_of_a_plugin_that_gives_several_checks_all_must_pass():
+    def no_x(arguments):
+        if "x" in arguments:
+            raise ParameterError("x", "not today")
+
+    checks = by_plugin([("a", accept), ("b", accept), ("a", no_x)])
+    assert list(checks) == ["a", "b"]
+    assert check_extra_args({"a": {"y": 1}, "b": {"x": 1}}, checks) == {"a": {"y": 1}, "b": {"x": 1}}
+    with pytest.raises(ParameterError, match="not today"):
+        check_extra_args({"a": {"x": 1}}, checks)
