@@ -27,6 +27,8 @@ ALSO = {
     "kernelet.config.scheduler": "lifecycle",
     "kernelet.layers.context": "model",
     "kernelet.layers.ops": "op",
+    "kernelet.layers.step": "op",
+    "kernelet.worker.worker": "executor",
 }
 """Modules outside contracts/ and hookspecs/ that contracts name: what hooks are given, what plugins may raise."""
 

@@ -28,6 +28,9 @@ from kernelet.worker.steps import StepThread
 class ModelWorker(Worker):
     """Runs one rank of a model.
 
+    A platform with a ``Device`` for torch names it as its worker, or a class that derives from it: one that overrides
+    methods of ``Worker`` and calls them with ``super()``. What else is in here is not covered by the contract.
+
     Steps run on a thread of their own, unless the platform has the feature ``"streams"``. A step's model pass starts
     as soon as the step before is sampled, so up to ``depth`` plans may be handed over ahead.
     """

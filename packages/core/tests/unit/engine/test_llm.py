@@ -35,6 +35,12 @@ def test_prompts_are_answered_in_their_order(llm):
     assert [output.prompt for output in outputs] == ["hello", None, "x", None]
 
 
+def test_the_tokenizer_is_the_models(llm):
+    tokenizer = llm.get_tokenizer()
+    assert tokenizer.decode(tokenizer.encode("hello")) == "hello"
+    assert tokenizer.eos_token_ids == {257}
+
+
 def test_one_prompt_is_a_list_of_one(llm):
     (output,) = llm.generate("hello", GREEDY)
     assert output.outputs[0].token_ids == truth(b"hello")
