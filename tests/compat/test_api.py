@@ -70,7 +70,7 @@ def test_nothing_is_written_while_a_bump_is_missing(argument, tmp_path, monkeypa
     monkeypatch.setattr("sys.argv", ["reference.py", argument])
     assert reference.main() == 1
     assert (
-        "stats 1.0 needs a minor bump, to 1.1 (contracts/versions.py): class StatLogger is new"
+        "stats 2.0 needs a minor bump, to 2.1 (contracts/versions.py): class StatLogger is new"
         in capsys.readouterr().err
     )
     assert json.loads(file.read_text()) == released

@@ -86,12 +86,12 @@ def test_stat_logger(example, null_llm, tmp_path):
         llm.generate(["one", "two"], GREEDY)
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert [(line["finish_reason"], line["num_output_tokens"]) for line in lines] == [("length", 6)] * 2
-    assert all(line["steps"] >= 5 for line in lines)
+    assert all(line["steps"] >= 5 and line["model"] for line in lines)
 
 
 def test_eviction_policy(example, null_llm):
     plugin = example("cache")
-    policy = plugin.load("policy").NewestFirst()
+    policy = plugin.load("policy").NewestFirst(NOTHING, 10)
     for block in (5, 7, 9):
         policy.add(block)
     policy.remove(7)

@@ -9,22 +9,33 @@ from planted import Planted, good
 
 from kernelet import errors
 from kernelet.config import PluginsConfig
-from kernelet.contracts.stats import StatLoggerOffer
+from kernelet.contracts.stats import EngineInfo, StatLoggerOffer
 from kernelet.kernel import Kernel
 
+ENGINE = EngineInfo(
+    model="m",
+    architecture="A",
+    dtype="float32",
+    max_model_len=8,
+    platform="p",
+    max_num_seqs=2,
+    max_num_batched_tokens=4,
+    enable_prefix_caching=True,
+    caches=(),
+)
 SOURCE = """
 @hookimpl
 def kernelet_stat_loggers():
     return [
-        StatLoggerOffer(name="fine", target="kernelet.engine.stats:LoggingStatLogger"),
-        StatLoggerOffer(name="broken", target="{target}"),
+        StatLoggerOffer(name="fine", target="kernelet.engine.stats:LoggingStatLogger", api="2.0"),
+        StatLoggerOffer(name="broken", target="{target}", api="2.0"),
     ]
 """
 
 
 @pytest.fixture(params=["no_such_module:Logger", "kernelet.engine.stats:Nope", "kernelet.contracts.stats:StatLogger"])
 def bad(request, site):
-    plugin = Planted("bad", SOURCE.format(target=request.param), api={"stats": "v1"})
+    plugin = Planted("bad", SOURCE.format(target=request.param), api={"stats": "v2"})
     site.install(good("a-good"), plugin, good("c-good"))
     return plugin
 
@@ -32,7 +43,7 @@ def bad(request, site):
 def test_merely_installed_it_is_reported_and_the_others_run(bad, site, caplog):
     kernel = Kernel.boot(PluginsConfig(), search_path=site.search_path)
     with caplog.at_level(logging.WARNING, "kernelet"):
-        made = kernel.make_all(StatLoggerOffer)
+        made = kernel.make_all(StatLoggerOffer, ENGINE)
     assert [name for name, _ in made] == ["logging"]
     report = next(one for one in kernel.reports if one.name == "bad")
     assert report.state == "failed"
@@ -44,4 +55,4 @@ def test_merely_installed_it_is_reported_and_the_others_run(bad, site, caplog):
 def test_asked_for_by_name_it_stops_the_start(bad, site):
     kernel = Kernel.boot(PluginsConfig(allow=("+bad",)), search_path=site.search_path)
     with pytest.raises(errors.PluginError, match="asked for by name"):
-        kernel.make_all(StatLoggerOffer)
+        kernel.make_all(StatLoggerOffer, ENGINE)

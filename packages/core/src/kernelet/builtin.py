@@ -48,12 +48,14 @@ def kernelet_cache_specs() -> Sequence[CacheSpecOffer]:
         CacheSpecOffer(
             name="full",
             target="kernelet.cache.groups:FullGroupManager",
+            api="2.0",
             kind="full",
             summary="Keys and values of all tokens",
         ),
         CacheSpecOffer(
             name="sliding_window",
             target="kernelet.cache.groups:SlidingWindowGroupManager",
+            api="2.0",
             kind="sliding_window",
             summary="Keys and values of the last tokens; blocks outside the window are freed",
         ),
@@ -65,6 +67,7 @@ def kernelet_cache_policies() -> Sequence[CachePolicyOffer]:
     return (
         CachePolicyOffer(
             name="lru",
+            api="2.0",
             target="kernelet.cache.eviction:LRUPolicy",
             summary="Gives up what was unused for the longest time",
         ),
@@ -88,6 +91,7 @@ def kernelet_stat_loggers() -> Sequence[StatLoggerOffer]:
     return (
         StatLoggerOffer(
             name="logging",
+            api="2.0",
             target="kernelet.engine.stats:LoggingStatLogger",
             summary="A line every ten seconds while there is work",
         ),

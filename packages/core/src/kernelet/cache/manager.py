@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 from kernelet.cache.block_pool import BlockPool
 from kernelet.cache.capacity import CacheGroupState, Capacity
 from kernelet.cache.events import CacheEvent, EventLog
-from kernelet.cache.eviction import LRUPolicy
+from kernelet.cache.eviction import lru
 from kernelet.cache.groups import group_manager
 from kernelet.cache.keys import KeyChain
 from kernelet.cache.prefix_index import PrefixIndex
@@ -37,7 +37,7 @@ class CacheManager:
         config: CacheConfig,
         *,
         chunk: int,
-        eviction: Callable[[], EvictionPolicy] = LRUPolicy,
+        eviction: Callable[[int], EvictionPolicy] = lru,
         managers: Mapping[str, type[GroupManager]] | None = None,
         record_events: bool = False,
     ) -> None:
@@ -47,7 +47,7 @@ class CacheManager:
             plan: The groups and their numbers of blocks.
             config: Whether prefixes are cached.
             chunk: Most tokens that a step computes of one request.
-            eviction: Makes the eviction policy of one pool.
+            eviction: Makes the eviction policy of one pool, given its number of blocks.
             managers: ``GroupManager`` classes by tag of their spec; None: core's.
             record_events: Keep events for ``take_events``.
 
@@ -60,7 +60,7 @@ class CacheManager:
             CacheGroupState(
                 group.spec.block_size,
                 group_manager(group.spec, managers),
-                BlockPool(group.num_blocks, eviction(), PrefixIndex(index, self._log)),
+                BlockPool(group.num_blocks, eviction(group.num_blocks), PrefixIndex(index, self._log)),
             )
             for index, group in enumerate(plan.groups)
         )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from kernelet.contracts.offer import Offer
+from kernelet.contracts.offer import Offer, Settings
 
 NULL_BLOCK = 0
 """Block id that is never given out."""
@@ -81,6 +81,16 @@ class CachePolicyOffer(Offer):
 
 class EvictionPolicy(ABC):
     """Order in which unreferenced blocks that still hold a prefix are given up. One instance a block pool."""
+
+    def __init__(self, settings: Settings, num_blocks: int) -> None:
+        """An empty policy.
+
+        Args:
+            settings: The plugin's options.
+            num_blocks: Blocks of the pool, the null block included: block ids are 1 to ``num_blocks - 1``.
+        """
+        self.settings = settings
+        self.num_blocks = num_blocks
 
     @abstractmethod
     def add(self, block_id: int) -> None:

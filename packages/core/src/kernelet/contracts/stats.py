@@ -65,6 +65,50 @@ class FinishedRequest(msgspec.Struct, frozen=True, kw_only=True):
     total_s: float
 
 
+class CacheInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """One group of layers that share block tables.
+
+    Attributes:
+        kind: Kind of state, e.g. ``"full"``.
+        block_size: Tokens a block.
+        num_blocks: Blocks, the null block included.
+    """
+
+    kind: str
+    block_size: int
+    num_blocks: int
+
+
+class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """The engine whose statistics a logger receives: what labels and one-time metrics say.
+
+    Attributes:
+        model: The model's name as the user gave it.
+        index: Number of the engine among those that serve the model, from 0.
+        architecture: The entry of ``architectures`` in config.json.
+        dtype: Compute dtype.
+        max_model_len: Largest number of tokens of a request, prompt and output together.
+        platform: Name of the platform.
+        num_ranks: Workers that compute a step together.
+        max_num_seqs: Most requests of a step.
+        max_num_batched_tokens: Most tokens of a step.
+        enable_prefix_caching: Whether blocks of equal prefixes are reused.
+        caches: The cache's groups; their names are their positions.
+    """
+
+    model: str
+    index: int = 0
+    architecture: str
+    dtype: str
+    max_model_len: int
+    platform: str
+    num_ranks: int = 1
+    max_num_seqs: int
+    max_num_batched_tokens: int
+    enable_prefix_caching: bool
+    caches: tuple[CacheInfo, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class StatLoggerOffer(Offer):
     """A stat logger. ``target`` is a ``StatLogger`` class. All active ones run; one that raises is switched off."""
@@ -73,8 +117,15 @@ class StatLoggerOffer(Offer):
 class StatLogger(ABC):
     """Receives statistics in one designated frontend."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, engine: EngineInfo) -> None:
+        """The engine has started.
+
+        Args:
+            settings: The plugin's options.
+            engine: The engine that the statistics are of.
+        """
         self.settings = settings
+        self.engine = engine
 
     @abstractmethod
     def record(self, stats: StepStats) -> None:

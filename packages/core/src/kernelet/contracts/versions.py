@@ -32,18 +32,15 @@ class ApiVersion(NamedTuple):
 
 API_VERSIONS = MappingProxyType(
     {
-        domain: ApiVersion(1, 0)
-        for domain in (
-            "lifecycle",
-            "platform",
-            "attention",
-            "op",
-            "cache",
-            "model",
-            "executor",
-            "sampling",
-            "stats",
-        )
+        "lifecycle": ApiVersion(1, 0),
+        "platform": ApiVersion(1, 0),
+        "attention": ApiVersion(1, 0),
+        "op": ApiVersion(1, 1),
+        "cache": ApiVersion(2, 0),
+        "model": ApiVersion(1, 1),
+        "executor": ApiVersion(1, 1),
+        "sampling": ApiVersion(1, 0),
+        "stats": ApiVersion(2, 0),
     }
 )
 """What this core offers; the oldest major it serves of each domain is ``major - 1`` (never below 1)."""

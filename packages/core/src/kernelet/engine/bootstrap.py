@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kernelet.config import CacheConfig, EngineConfig, ModelConfig, ParallelConfig, PluginsConfig, SchedulerConfig
-from kernelet.contracts.executor import Executor, ExecutorOffer
+from kernelet.contracts.executor import Executor, ExecutorOffer, SchedulerOffer
 from kernelet.contracts.lifecycle import ProcessRole
 from kernelet.contracts.model import ModelSourceOffer
 from kernelet.contracts.platform import PlatformChoice, PlatformConfig
@@ -23,10 +23,10 @@ from kernelet.engine.model_config import build_model_config
 from kernelet.engine.model_resolution import resolve_model
 from kernelet.engine.option_sources import ResolvedOptions, resolve_options
 from kernelet.engine.options import EngineOptions
-from kernelet.engine.stats import StatDispatcher
+from kernelet.engine.stats import StatDispatcher, engine_info
 from kernelet.errors import ConfigError, KerneletError
 from kernelet.kernel import Kernel
-from kernelet.request.extra_args import Validators
+from kernelet.request.extra_args import Validators, by_plugin
 from kernelet.text.chat_template import ChatTemplate
 from kernelet.text.tokenizer import Tokenizer
 
@@ -175,7 +175,7 @@ def start_core(configured: Configured) -> RunningCore:
         core=core,
         plan=plan,
         close=Once(kernel.lifecycle.engine_stopped, executor.shutdown),
-        stats=StatDispatcher(kernel.make_all(StatLoggerOffer)),
+        stats=StatDispatcher(kernel.make_all(StatLoggerOffer, engine_info(config, plan))),
         controls={},
     )
 
@@ -193,10 +193,14 @@ def load_tokenizer(model: ModelConfig) -> Tokenizer | None:
 
 
 def argument_validators(configured: Configured) -> Validators:
-    """Checks of ``extra_args`` by plugin: those of the logits processors that run."""
-    kernel, chosen = configured.kernel, configured.config.plugins.logits_processors
-    found = (kernel.select(LogitsProcessorOffer, name).chosen for name in chosen)
-    return {owned.plugin: kernel.load(owned).validate_params for owned in found}
+    """Checks of ``extra_args`` by plugin: those of the logits processors that run, and of the order of requests."""
+    kernel, config = configured.kernel, configured.config
+    found = [kernel.select(LogitsProcessorOffer, name).chosen for name in config.plugins.logits_processors]
+    checks = [(owned.plugin, kernel.load(owned).validate_params) for owned in found]
+    policy = kernel.select(SchedulerOffer, config.scheduler.policy).chosen
+    if policy.offer.takes_extra_args:
+        checks.append((policy.plugin, kernel.load(policy).validate_params))
+    return by_plugin(checks)
 
 
 def plugins_config(options: EngineOptions) -> PluginsConfig:

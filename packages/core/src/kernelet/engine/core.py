@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from kernelet.cache.events import CacheEvent
-from kernelet.cache.eviction import LRUPolicy
+from kernelet.cache.eviction import lru
 from kernelet.cache.groups import manager_kinds
 from kernelet.cache.manager import CacheManager
 from kernelet.contracts.cache import CacheConfigPlan, CachePolicyOffer, CacheSpecOffer, EvictionPolicy, GroupManager
@@ -45,7 +46,7 @@ class EngineCore:
         cache_plan: CacheConfigPlan,
         *,
         policy: SchedulingPolicy | None = None,
-        eviction: Callable[[], EvictionPolicy] = LRUPolicy,
+        eviction: Callable[[int], EvictionPolicy] = lru,
         managers: Mapping[str, type[GroupManager]] | None = None,
         record_cache_events: bool = False,
         clock: Callable[[], float] = time.monotonic,
@@ -57,7 +58,7 @@ class EngineCore:
             executor: Started; its owner shuts it down.
             cache_plan: ``EnginePlan.cache`` of ``executor.start()``.
             policy: Order of requests; None: first come, first served.
-            eviction: Makes the eviction policy of one block pool.
+            eviction: Makes the eviction policy of one block pool, given its number of blocks.
             managers: ``GroupManager`` classes by tag of their ``CacheSpec``, beside those of core.
             record_cache_events: Keep stored and removed blocks for ``take_cache_events``.
             clock: The clock of ``EngineRequest.arrival_time``.
@@ -102,7 +103,7 @@ class EngineCore:
             executor,
             cache_plan,
             policy=plugins.load(policy)(plugins.settings(policy.plugin)),
-            eviction=plugins.load(eviction),
+            eviction=partial(plugins.load(eviction), plugins.settings(eviction.plugin)),
             managers=manager_kinds((owned.offer.kind, plugins.load(owned)) for owned in plugins.offers(CacheSpecOffer)),
         )
 

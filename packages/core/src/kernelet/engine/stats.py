@@ -7,8 +7,11 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from kernelet.cache.groups import spec_kind
+from kernelet.config import EngineConfig
+from kernelet.contracts.executor import EnginePlan
 from kernelet.contracts.offer import Settings
-from kernelet.contracts.stats import FinishedRequest, StatLogger, StepStats
+from kernelet.contracts.stats import CacheInfo, EngineInfo, FinishedRequest, StatLogger, StepStats
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +55,26 @@ class EngineStats:
     prefix_hits: int = 0
     finished: dict[str, int] = field(default_factory=dict)
     last: StepStats | None = None
+
+
+def engine_info(config: EngineConfig, plan: EnginePlan) -> EngineInfo:
+    """What stat loggers are told of a started engine."""
+    groups = plan.cache.groups if plan.cache is not None else ()
+    return EngineInfo(
+        model=config.model.model,
+        architecture=plan.architecture,
+        dtype=plan.dtype,
+        max_model_len=plan.max_model_len,
+        platform=plan.platform,
+        num_ranks=config.parallel.tensor_parallel_size,
+        max_num_seqs=config.scheduler.max_num_seqs,
+        max_num_batched_tokens=config.scheduler.max_num_batched_tokens,
+        enable_prefix_caching=config.cache.enable_prefix_caching,
+        caches=tuple(
+            CacheInfo(kind=spec_kind(one.spec), block_size=one.spec.block_size, num_blocks=one.num_blocks)
+            for one in groups
+        ),
+    )
 
 
 class StatTotals:
@@ -120,8 +143,8 @@ class StatDispatcher:
 class LoggingStatLogger(StatLogger):
     """Writes throughput, queue and cache use to the log ``kernelet.engine.stats``, at level INFO."""
 
-    def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(settings)
+    def __init__(self, settings: Settings, engine: EngineInfo, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(settings, engine)
         self._clock = clock
         self._totals = StatTotals()
         self._since = clock()

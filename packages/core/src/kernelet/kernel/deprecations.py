@@ -61,7 +61,24 @@ class Deprecation:
         )
 
 
-DEPRECATIONS: tuple[Deprecation, ...] = ()
+DEPRECATIONS: tuple[Deprecation, ...] = (
+    Deprecation(
+        kind=Kind.CONTRACT,
+        what="v1",
+        domain="cache",
+        replacement='v2: state api="2.0", and an EvictionPolicy takes (settings, num_blocks)',
+        since="2.0",
+        removed="0.3",
+    ),
+    Deprecation(
+        kind=Kind.CONTRACT,
+        what="v1",
+        domain="stats",
+        replacement='v2: state api="2.0", and a StatLogger takes (settings, engine)',
+        since="2.0",
+        removed="0.3",
+    ),
+)
 """The table. An entry stays until the release that it names, which deletes it together with what it tells of."""
 
 
@@ -123,7 +140,9 @@ def _contract(entry: Deprecation, record: Record) -> bool:
     major = ApiVersion.parse(entry.what).major
     stated = dict(record.candidate.api).get(entry.domain, "")
     module, _, version = stated.partition(":")
-    return module.startswith(CONTRACTS) and ApiVersion.parse(version).major == major
+    versions = [offer.api for kind, offer, _ in record.offers if kind.domain == entry.domain]
+    versions += [version] if module.startswith(CONTRACTS) else []
+    return any(ApiVersion.parse(one).major == major for one in versions)
 
 
 def _names(kind: type) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Any
 from kernelet.errors import PluginError
 from kernelet.kernel.compat import CORE, core_version
 from kernelet.kernel.discovery import Candidate
+from kernelet.kernel.failure import Contained
 from kernelet.kernel.imports import import_string, is_import_string
 
 BUILTIN = "kernelet.builtin"
@@ -27,6 +28,22 @@ def import_plugin(candidate: Candidate) -> object:
     value = candidate.entry_point
     found: Any = import_string(value) if ":" in value else importlib.import_module(value)
     return found() if isinstance(found, type) else found
+
+
+def import_target(text: str, candidate: Candidate) -> Any:
+    """What an import string of a plugin's offer names.
+
+    Raises:
+        PluginError: whatever went wrong, naming plugin, distribution and import string.
+    """
+    found = None
+    with Contained() as box:
+        found = import_string(text)
+    if box.failure:
+        raise PluginError(
+            f"{text} of {candidate} cannot be imported: {box.failure.reason}. To do: {box.failure.fix}"
+        ) from box.failure.error
+    return found
 
 
 def builtin_candidate() -> Candidate:

@@ -22,11 +22,11 @@ from kernelet.kernel.boot import Booted, boot, fail
 from kernelet.kernel.configure import Changes, RecordedChange
 from kernelet.kernel.discovery import discover
 from kernelet.kernel.failure import Contained, Failure
-from kernelet.kernel.imports import import_string
 from kernelet.kernel.kinds import KINDS, kind_of
 from kernelet.kernel.lifecycle import Lifecycle
-from kernelet.kernel.loader import builtin_candidate, handed_candidates
+from kernelet.kernel.loader import builtin_candidate, handed_candidates, import_target
 from kernelet.kernel.manifest import Manifest, check_installed, compare, make_manifest
+from kernelet.kernel.older.adapt import as_today
 from kernelet.kernel.record import Record
 from kernelet.kernel.report import PluginReport
 from kernelet.kernel.select import attention, ops, pick, relations
@@ -169,22 +169,15 @@ class Kernel:
             raise PluginError(f"plugin {plugin!r} is not active here") from None
 
     def load(self, owned: Owned[Any], target: str | None = None) -> Any:
-        """Imports ``offer.target`` or another import string of the offer.
+        """Imports ``offer.target`` or another import string of the offer; a target of an older major is adapted.
 
         Raises:
             PluginError: whatever went wrong, naming plugin, distribution and import string.
         """
-        text = owned.offer.target if target is None else target
-        found = None
-        with Contained() as box:
-            found = import_string(text)
-        if box.failure:
-            candidate = self._record(owned.plugin).candidate
-            raise PluginError(
-                f"{text} of {candidate} cannot be imported: {box.failure.reason}. To do: {box.failure.fix}"
-            ) from box.failure.error
-        deprecations.note_target(self._record(owned.plugin), found)
-        return found
+        record = self._record(owned.plugin)
+        found = import_target(owned.offer.target if target is None else target, record.candidate)
+        deprecations.note_target(record, found)
+        return found if target else as_today(owned.offer, found, record.candidate)
 
     def select(self, kind: type[O], name: str | None = None) -> Choice[O]:
         """Named, else the one with the highest priority.
@@ -344,8 +337,12 @@ class Kernel:
         }
         relations.check_relations(self._selected | running, present)
 
-    def make_all(self, kind: type[Offer]) -> list[tuple[str, Any]]:
+    def make_all(self, kind: type[Offer], *arguments: object) -> list[tuple[str, Any]]:
         """Makes the object of every offer of a kind, with its offer's name; a plugin that cannot make its own goes.
+
+        Args:
+            kind: The kind.
+            arguments: What the contract gives its classes beside the settings.
 
         Raises:
             PluginError: that plugin was asked for by name, or something of it is in use.
@@ -354,7 +351,7 @@ class Kernel:
         for owned in self.offers(kind):
             if owned in self.offers(kind):  # not of a plugin that went meanwhile
                 with Contained() as box:
-                    made[owned.offer.name] = self.load(owned)(self.settings(owned.plugin))
+                    made[owned.offer.name] = self.load(owned)(self.settings(owned.plugin), *arguments)
                 if box.failure:
                     self._take_out(owned.plugin, box.failure)
         return [(owned.offer.name, made[owned.offer.name]) for owned in self.offers(kind)]

@@ -6,11 +6,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from kernelet.cache.block_pool import BlockPool
-from kernelet.cache.eviction import LRUPolicy
+from kernelet.cache.eviction import LRUPolicy, lru
+from kernelet.contracts.offer import Settings
 
 
 def make(num_blocks=5):
-    return BlockPool(num_blocks, LRUPolicy())
+    return BlockPool(num_blocks, lru(num_blocks))
 
 
 def test_null_block_is_never_given_out():
@@ -101,7 +102,7 @@ class GivesUpUsedBlocks(LRUPolicy):
 
 
 def test_a_policy_that_gives_up_used_blocks_is_caught():
-    pool = BlockPool(4, GivesUpUsedBlocks())
+    pool = BlockPool(4, GivesUpUsedBlocks(Settings(plugin="p"), 4))
     blocks = pool.allocate(3)
     for block in blocks:
         pool.store(bytes([block]), block)

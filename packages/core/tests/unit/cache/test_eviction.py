@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from kernelet.cache.eviction import LRUPolicy
+from kernelet.cache.eviction import LRUPolicy, lru
 
 
 def test_oldest_release_goes_first():
-    policy = LRUPolicy()
+    policy = lru(5)
+    assert isinstance(policy, LRUPolicy)
+    assert policy.num_blocks == 5
     for block in (3, 1, 2):
         policy.add(block)
     policy.remove(1)
@@ -17,6 +19,6 @@ def test_oldest_release_goes_first():
 
 def test_nothing_to_give():
     with pytest.raises(IndexError, match="no block"):
-        LRUPolicy().evict()
+        lru(5).evict()
     with pytest.raises(KeyError):
-        LRUPolicy().remove(1)
+        lru(5).remove(1)

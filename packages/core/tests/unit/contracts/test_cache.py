@@ -13,6 +13,7 @@ from kernelet.contracts.cache import (
     GroupManager,
     SlidingWindowSpec,
 )
+from kernelet.contracts.offer import Settings
 
 FULL = FullAttentionSpec(block_size=16, page_bytes=2 * 16 * 2 * 8 * 4, num_kv_heads=2, head_size=8, dtype="float32")
 SLIDING = SlidingWindowSpec(**msgspec.structs.asdict(FULL), window=64)
@@ -58,6 +59,18 @@ def test_the_null_block_is_the_first():
 )
 def test_interfaces(interface, methods):
     assert interface.__abstractmethods__ == methods
+
+
+def test_a_policy_knows_its_plugin_and_its_pool():
+    class Least(EvictionPolicy):
+        def add(self, block_id): ...
+        def remove(self, block_id): ...
+        def evict(self): ...
+        def __len__(self):
+            return 0
+
+    policy = Least(Settings(plugin="p"), 9)
+    assert (policy.settings.plugin, policy.num_blocks) == ("p", 9)
 
 
 def test_specs_are_frozen():

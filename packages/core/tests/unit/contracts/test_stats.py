@@ -4,7 +4,23 @@ import msgspec
 import pytest
 
 from kernelet.contracts.offer import Settings
-from kernelet.contracts.stats import FinishedRequest, StatLogger, StepStats
+from kernelet.contracts.stats import CacheInfo, EngineInfo, FinishedRequest, StatLogger, StepStats
+
+ENGINE = EngineInfo(
+    model="m",
+    architecture="A",
+    dtype="float32",
+    max_model_len=8,
+    platform="p",
+    max_num_seqs=2,
+    max_num_batched_tokens=4,
+    enable_prefix_caching=True,
+    caches=(CacheInfo(kind="full", block_size=16, num_blocks=3),),
+)
+
+
+def test_what_a_logger_is_told_travels():
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(ENGINE), type=EngineInfo) == ENGINE
 
 
 def test_snapshots_travel():
@@ -38,9 +54,10 @@ def test_what_a_logger_must_have():
         def record(self, stats): ...
         def record_finished(self, request): ...
 
-    logger = Least(Settings(plugin="p"))
+    logger = Least(Settings(plugin="p"), ENGINE)
     assert logger.settings.plugin == "p"
+    assert logger.engine == ENGINE
     assert logger.log() is None
     assert logger.close() is None
     with pytest.raises(TypeError, match="abstract"):
-        StatLogger(Settings(plugin="p"))
+        StatLogger(Settings(plugin="p"), ENGINE)

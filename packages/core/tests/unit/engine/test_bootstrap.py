@@ -4,10 +4,14 @@ import json
 import logging
 import subprocess
 import sys
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 
+from kernelet.contracts.executor import SchedulerOffer, SchedulingPolicy
 from kernelet.contracts.lifecycle import ConfigChange
+from kernelet.contracts.sampling import SamplingParams
 from kernelet.contracts.stats import StatLoggerOffer
 from kernelet.engine.bootstrap import (
     Once,
@@ -24,6 +28,7 @@ from kernelet.errors import (
     ConfigError,
     InsufficientMemoryError,
     ModelNotFoundError,
+    ParameterError,
     PluginError,
     TokenizerError,
     UnknownPluginError,
@@ -67,7 +72,7 @@ class Unmakeable:
 
     @hookimpl
     def kernelet_stat_loggers(self):
-        return (StatLoggerOffer(name="broken", target=self.target),)
+        return (StatLoggerOffer(name="broken", target=self.target, api="2.0"),)
 
 
 @pytest.mark.parametrize("target", ["no_such_module:Logger", "kernelet.contracts.stats:StatLogger"])
@@ -75,6 +80,53 @@ def test_a_stat_logger_that_cannot_be_made_and_was_named_stops_the_start(null_fo
     options = resolve_options({"plugins": ["core", PLUGIN], "platform": "null"}, environ={})
     with pytest.raises(PluginError, match="unmakeable"):
         start(configure_engine(str(null_folder), options, [Unmakeable(target)]))
+
+
+class Late(SchedulingPolicy):
+    """Who says so comes later."""
+
+    @classmethod
+    def validate_params(cls, arguments):
+        if set(arguments) != {"late"}:
+            raise ParameterError("late", "say how late")
+
+    def key(self, request):
+        return (request.extra_args.get("orders", {}).get("late", 0),)
+
+
+class Orders:
+    name = "orders"
+
+    @hookimpl
+    def kernelet_schedulers(self):
+        here = f"{__name__}:Late"
+        return (
+            SchedulerOffer(name="late", target=here, priority=-1, takes_extra_args=True),
+            SchedulerOffer(name="deaf", target=here, priority=-2),
+        )
+
+
+@pytest.mark.parametrize(
+    "policy, arguments, error",
+    [
+        ("late", {"late": 3}, None),
+        ("late", {"soon": 3}, "late: say how late"),
+        ("deaf", {"late": 3}, "'orders' .*is no active plugin that takes arguments .*--scheduling-policy"),
+        ("fcfs", {"late": 3}, "'orders' .*is no active plugin that takes arguments"),
+    ],
+)
+def test_an_order_that_takes_arguments_checks_them(null_folder, monkeypatch, policy, arguments, error):
+    monkeypatch.setitem(sys.modules, __name__, SimpleNamespace(Late=Late))
+    options = {"plugins": ["core", PLUGIN], "platform": "null", "scheduling_policy": policy}
+    configured = configure_engine(str(null_folder), resolve_options(options, environ={}), [Orders()])
+    frontend = start(configured)
+    try:
+        params = SamplingParams(extra_args={"orders": arguments})
+        with nullcontext() if error is None else pytest.raises(ParameterError, match=error):
+            request = frontend.input_processor.prepare([1, 2], params, request_id="a")
+            assert request.choices[0].params.extra_args == {"orders": arguments}
+    finally:
+        frontend.close()
 
 
 def test_plugins_may_change_it_and_are_recorded(null_folder):

@@ -4,9 +4,30 @@ import logging
 
 import pytest
 
+from kernelet.contracts.cache import CacheConfigPlan, CacheGroup, FullAttentionSpec, SlidingWindowSpec
+from kernelet.contracts.executor import EnginePlan
 from kernelet.contracts.offer import Settings
-from kernelet.contracts.stats import FinishedRequest, StatLogger, StepStats
-from kernelet.engine.stats import LoggingStatLogger, StatDispatcher, StatTotals
+from kernelet.contracts.stats import CacheInfo, FinishedRequest, StatLogger, StepStats
+from kernelet.engine.stats import LoggingStatLogger, StatDispatcher, StatTotals, engine_info
+from kernelet.testing.null.harness import null_engine_config
+
+CONFIG = null_engine_config(max_model_len=64)
+SPEC = {"block_size": 16, "page_bytes": 64, "num_kv_heads": 1, "head_size": 1, "dtype": "float16"}
+PLAN = EnginePlan(
+    architecture="Null",
+    row="null",
+    dtype="float16",
+    platform="some",
+    layers=(),
+    cache=CacheConfigPlan(
+        groups=(
+            CacheGroup(spec=FullAttentionSpec(**SPEC), layers=("a",), num_blocks=7),
+            CacheGroup(spec=SlidingWindowSpec(**SPEC | {"block_size": 8}, window=9), layers=("b",), num_blocks=5),
+        )
+    ),
+    max_model_len=64,
+)
+ENGINE = engine_info(CONFIG, PLAN)
 
 
 def step(number, **counts):
@@ -29,7 +50,7 @@ def finished(reason="stop"):
 
 class Recorder(StatLogger):
     def __init__(self, fails_in=""):
-        super().__init__(Settings(plugin="p"))
+        super().__init__(Settings(plugin="p"), ENGINE)
         self.calls = []
         self.fails_in = fails_in
 
@@ -96,7 +117,7 @@ def test_a_logger_that_raises_is_switched_off_with_one_error(where, caplog):
 def test_the_log_has_rates_since_the_line_before(caplog):
     caplog.set_level(logging.INFO, "kernelet.engine.stats")
     now = [0.0]
-    logger = LoggingStatLogger(Settings(plugin="core"), clock=lambda: now[0])
+    logger = LoggingStatLogger(Settings(plugin="core"), ENGINE, clock=lambda: now[0])
     logger.log()
     assert not caplog.records
     logger.record(
@@ -116,6 +137,18 @@ def test_the_log_has_rates_since_the_line_before(caplog):
 
 
 def test_the_logging_logger_counts_finished_requests():
-    logger = LoggingStatLogger(Settings(plugin="core"))
+    logger = LoggingStatLogger(Settings(plugin="core"), ENGINE)
     logger.record_finished(finished())
     logger.close()
+
+
+def test_loggers_are_told_the_engine():
+    assert (ENGINE.model, ENGINE.index, ENGINE.num_ranks) == (CONFIG.model.model, 0, 1)
+    assert (ENGINE.architecture, ENGINE.dtype, ENGINE.platform, ENGINE.max_model_len) == ("Null", "float16", "some", 64)
+    assert ENGINE.max_num_seqs == CONFIG.scheduler.max_num_seqs
+    assert ENGINE.max_num_batched_tokens == CONFIG.scheduler.max_num_batched_tokens
+    assert ENGINE.enable_prefix_caching == CONFIG.cache.enable_prefix_caching
+    assert ENGINE.caches == (
+        CacheInfo(kind="full", block_size=16, num_blocks=7),
+        CacheInfo(kind="sliding_window", block_size=8, num_blocks=5),
+    )

@@ -76,7 +76,8 @@ def test_the_line_names_plugin_what_replacement_and_removal_once(record, caplog)
         (Kind.FIELD, "Offer.summary", True),  # inherited by every offer
         (Kind.FIELD, "SchedulerOffer.priority", False),
         (Kind.FIELD, "ExecutorOffer.summary", False),
-        (Kind.CONTRACT, "v1", False),  # an object has no metadata
+        (Kind.CONTRACT, "v1", True),  # an object has no metadata: its offers say it
+        (Kind.CONTRACT, "v2", False),
     ],
 )
 def test_use_shows_when_a_plugin_is_loaded(record, kind, what, used):
@@ -119,7 +120,7 @@ def test_the_kernel_looks_when_it_boots_and_when_it_loads(boot, monkeypatch):
     told = {report.name: report.deprecated for report in kernel.reports}
     assert told == {"core": (LINE,), "vendor": (LINE,)}
     (owned,) = (one for one in kernel.offers(SchedulerOffer) if one.plugin == "vendor")
-    monkeypatch.setattr("kernelet.kernel.manager.import_string", lambda _: Policy)
+    monkeypatch.setattr("kernelet.kernel.manager.import_target", lambda *_: Policy)
     kernel.load(owned)
     kernel.load(owned)
     assert [len(report.deprecated) for report in kernel.reports if report.name == "vendor"] == [2]

@@ -22,7 +22,7 @@ def suite_of(policy: type[Any]) -> type[CachePolicySuite]:
 
         @pytest.fixture
         def offered(self) -> Offered[CachePolicyOffer]:
-            offer = CachePolicyOffer(name="faulty", target=f"{policy.__module__}:{policy.__qualname__}")
+            offer = CachePolicyOffer(name="faulty", target=f"{policy.__module__}:{policy.__qualname__}", api="2.0")
             return Offered(offer=offer, settings=Settings(plugin="faulty"), target=policy)
 
     return Faulty

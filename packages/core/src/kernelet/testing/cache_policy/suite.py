@@ -46,45 +46,47 @@ class CachePolicySuite(Suite):
         raise NotImplementedError("give the fixture `offered`: find_offer('your_package.plugin', CachePolicyOffer)")
 
     @pytest.fixture
-    def make(self, offered: Offered[CachePolicyOffer]) -> Callable[[], EvictionPolicy]:
-        """Makes a policy as the engine does, one a block pool."""
+    def make(self, offered: Offered[CachePolicyOffer]) -> Callable[[int], EvictionPolicy]:
+        """Makes a policy as the engine does, one a block pool of so many blocks."""
 
-        def make() -> EvictionPolicy:
-            policy = offered.target()
+        def make(num_blocks: int) -> EvictionPolicy:
+            policy = offered.target(offered.settings, num_blocks)
             check(isinstance(policy, EvictionPolicy), f"{offered.offer.target} is no EvictionPolicy")
             assert isinstance(policy, EvictionPolicy)
             return policy
 
         return make
 
-    def test_holds_what_was_added(self, make: Callable[[], EvictionPolicy]) -> None:
+    def test_holds_what_was_added(self, make: Callable[[int], EvictionPolicy]) -> None:
         @SEARCH
         @given(operations=OPERATIONS)
         def holds(operations: Sequence[tuple[str, int]]) -> None:
-            play(make(), operations)
+            play(make(BLOCKS), operations)
 
         holds()
 
-    def test_evicts_everything_once(self, make: Callable[[], EvictionPolicy]) -> None:
-        policy = make()
+    def test_evicts_everything_once(self, make: Callable[[int], EvictionPolicy]) -> None:
+        policy = make(BLOCKS)
         for block in range(1, BLOCKS):
             policy.add(block)
         evicted = [policy.evict() for _ in range(1, BLOCKS)]
         check(sorted(evicted) == list(range(1, BLOCKS)), "evict() must give up each added block exactly once")
 
-    def test_empty_policy_refuses(self, make: Callable[[], EvictionPolicy]) -> None:
-        check(raises(IndexError, make().evict), "evict() of an empty policy must raise IndexError")
-        check(raises(KeyError, lambda: make().remove(1)), "remove() of a block that is not held must raise KeyError")
+    def test_empty_policy_refuses(self, make: Callable[[int], EvictionPolicy]) -> None:
+        check(raises(IndexError, make(BLOCKS).evict), "evict() of an empty policy must raise IndexError")
+        check(
+            raises(KeyError, lambda: make(BLOCKS).remove(1)), "remove() of a block that is not held must raise KeyError"
+        )
 
-    def test_pools_share_nothing(self, make: Callable[[], EvictionPolicy]) -> None:
-        one, other = make(), make()
+    def test_pools_share_nothing(self, make: Callable[[int], EvictionPolicy]) -> None:
+        one, other = make(BLOCKS), make(BLOCKS)
         one.add(1)
         check(len(other) == 0, "a policy must keep its blocks to itself: two pools of one process shared them")
 
-    def test_evicts_the_least_recent_first(self, make: Callable[[], EvictionPolicy]) -> None:
+    def test_evicts_the_least_recent_first(self, make: Callable[[int], EvictionPolicy]) -> None:
         if not self.capabilities.least_recent_first:
             pytest.skip("the policy does not promise it")
-        policy = make()
+        policy = make(BLOCKS)
         for block in (5, 3, 9):
             policy.add(block)
         policy.remove(5)
@@ -92,7 +94,7 @@ class CachePolicySuite(Suite):
         order = [policy.evict() for _ in range(3)]
         check(order == [3, 9, 5], "evict() must give up what was added first, and a block that returns is the latest")
 
-    def test_same_tokens_under_pressure(self, make: Callable[[], EvictionPolicy]) -> None:
+    def test_same_tokens_under_pressure(self, make: Callable[[int], EvictionPolicy]) -> None:
         """An engine whose pool is too small evicts all the time, and every request has the tokens it has alone."""
         config = null_engine_config(
             vocab_size=VOCAB,
