@@ -1,0 +1,3 @@
+"""GPT-2 as a plugin of Kernelet."""
+
+from __future__ import annotations
