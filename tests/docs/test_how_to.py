@@ -55,7 +55,7 @@ def test_scheduling_policy(example, null_llm):
 
     class Request:
         def __init__(self, index, num_tokens):
-            self.arrival_index, self.num_tokens = index, num_tokens
+            self.arrival_index, self.num_tokens, self.num_prompt_tokens = index, num_tokens, num_tokens
 
     requests = [Request(0, 9), Request(1, 3), Request(2, 3), Request(3, 5)]
     for longest, order in ((False, [1, 2, 3, 0]), (True, [0, 3, 1, 2])):

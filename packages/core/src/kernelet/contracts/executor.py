@@ -318,7 +318,15 @@ class Orderable(Protocol):
     @property
     def arrival_index(self) -> int: ...
     @property
-    def num_tokens(self) -> int: ...
+    def num_tokens(self) -> int:
+        """Prompt and what was generated so far: it grows."""
+        ...
+
+    @property
+    def num_prompt_tokens(self) -> int:
+        """Tokens of the prompt; since executor 1.1."""
+        ...
+
     @property
     def extra_args(self) -> Mapping[str, Mapping[str, Any]]:
         """What the request says to plugins, by plugin name. Since executor 1.1."""
