@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from kernelet.config import EngineConfig
-from kernelet.contracts.executor import EnginePlan
 from kernelet.contracts.sampling import SamplingParams
 from kernelet.engine.client import EngineClient
 from kernelet.engine.frontend import Frontend
@@ -55,19 +53,6 @@ class AsyncLLM(StartedEngine, EngineClient):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.shutdown()
-
-    @property
-    def frontend(self) -> Frontend:
-        """Tokenizer, chat template and checks of the model."""
-        return self._frontend
-
-    @property
-    def config(self) -> EngineConfig:
-        return self._frontend.config
-
-    @property
-    def plan(self) -> EnginePlan:
-        return self._frontend.client.plan
 
     async def generate(
         self,

@@ -8,10 +8,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
-from kernelet.config import EngineConfig
-from kernelet.contracts.executor import EnginePlan
 from kernelet.contracts.sampling import SamplingParams
-from kernelet.engine.frontend import Frontend
 from kernelet.engine.input_processor import PreparedRequest
 from kernelet.engine.progress import Progress, progress_bar
 from kernelet.engine.prompts import ParsedPrompt, Prompt, split_prompts
@@ -49,21 +46,6 @@ class LLM(StartedEngine):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.shutdown()
-
-    @property
-    def frontend(self) -> Frontend:
-        """Tokenizer, chat template and checks of the model."""
-        return self._frontend
-
-    @property
-    def config(self) -> EngineConfig:
-        """The engine's configuration."""
-        return self._frontend.config
-
-    @property
-    def plan(self) -> EnginePlan:
-        """How every layer is computed."""
-        return self._frontend.client.plan
 
     def generate(
         self,

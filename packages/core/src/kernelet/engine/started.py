@@ -6,6 +6,8 @@ import itertools
 import weakref
 from typing import Any, Self
 
+from kernelet.config import EngineConfig
+from kernelet.contracts.executor import EnginePlan
 from kernelet.engine.bootstrap import configure_engine, start, start_engine
 from kernelet.engine.frontend import Frontend
 from kernelet.engine.option_sources import ResolvedOptions
@@ -27,6 +29,21 @@ class StartedEngine:
         engine = cls.__new__(cls)
         engine._attach(start(configure_engine(model, resolved)))  # noqa: SLF001  it is one of us
         return engine
+
+    @property
+    def frontend(self) -> Frontend:
+        """Tokenizer, chat template and checks of the model."""
+        return self._frontend
+
+    @property
+    def config(self) -> EngineConfig:
+        """The engine's configuration."""
+        return self._frontend.config
+
+    @property
+    def plan(self) -> EnginePlan:
+        """How every layer is computed."""
+        return self._frontend.client.plan
 
     def _attach(self, frontend: Frontend) -> None:
         self._frontend = frontend
