@@ -92,7 +92,7 @@ def change(name: str):
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    "name, says",
     [
         ("missing", r"the checkpoint misses h\.1\.ln_2\.bias"),
         ("strange", r"nothing takes transformer\.h\.2\.ln_2\.bias"),
@@ -111,7 +111,7 @@ def test_a_checkpoint_that_does_not_fit(tmp_path, name, says):
 
 
 @pytest.mark.parametrize(
-    ("values", "says"),
+    "values, says",
     [
         ({"n_head": 5}, r"n_embd = 24 cannot be divided over n_head = 5"),
         ({"n_layer": "two"}, r"n_layer = 'two': expected a positive whole number"),

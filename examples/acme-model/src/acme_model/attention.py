@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from acme_model.parts import Dense
 from kernelet.contracts.attention import Attention, AttentionSpec
 from kernelet.contracts.cache import FullAttentionSpec
-from kernelet.layers import ModelContext
+from kernelet.layers.context import ModelContext
 
 
 class SelfAttention(nn.Module):

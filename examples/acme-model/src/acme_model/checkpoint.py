@@ -20,7 +20,7 @@ BUFFERS = re.compile(r"h\.\d+\.attn\.(masked_)?bias")
 def fill(model: nn.Module, reader: WeightReader, *, tied: bool) -> Iterator[str]:
     """Copies a checkpoint into a model's parameters; yields each name once it was consumed.
 
-    Names may have the prefix ``transformer.`` (as `transformers` saves them) or not (as the first checkpoints have them).
+    Names may have the prefix ``transformer.``, as `transformers` saves them, or not, as in the first checkpoints.
 
     Raises:
         WeightsError: a tensor is missing, there twice, of another shape, or not one of this architecture.

@@ -13,7 +13,7 @@ from acme_model.description import Shape, read
 from acme_model.parts import Dense, Norm, Table, stream_dtype
 from kernelet.contracts.model import Hidden, StepInputs, WeightReader
 from kernelet.errors import UnsupportedModelError
-from kernelet.layers import ModelContext
+from kernelet.layers.context import ModelContext
 
 
 class Block(nn.Module):

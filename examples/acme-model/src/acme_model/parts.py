@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from kernelet.contracts.op import DENSE, Role
-from kernelet.layers import ModelContext
+from kernelet.layers.context import ModelContext
 
 
 class Dense(nn.Module):
@@ -56,7 +56,7 @@ class Table(Dense):
 
 
 class Norm(nn.Module):
-    """Layer norm of the residual stream, which is float32 in a 16-bit model; what it returns is in the model's dtype."""
+    """Layer norm of the residual stream, which is float32 in a 16-bit model; the result is in the model's dtype."""
 
     def __init__(self, context: ModelContext, size: int, eps: float) -> None:
         super().__init__()

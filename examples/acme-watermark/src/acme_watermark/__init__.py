@@ -1,0 +1,3 @@
+"""A watermark in generated text, as a plugin of Kernelet."""
+
+from __future__ import annotations
