@@ -20,8 +20,6 @@ from kernelet.request.outputs import EngineOutput, RequestOutput
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from kernelet.text.tokenizer import Tokenizer
-
 Outputs = Sequence[EngineOutput] | EngineDeadError
 Arrivals = queue.SimpleQueue[tuple[int, Outputs]]
 Message = Mapping[str, Any]
@@ -135,10 +133,6 @@ class LLM(StartedEngine):
             PromptError: it cannot be a prompt of this model.
         """
         return len(self._frontend.input_processor.token_ids(prompt))
-
-    def get_tokenizer(self) -> Tokenizer | None:
-        """The model's tokenizer: ``encode``, ``decode``, ``eos_token_ids``; None where the model has none."""
-        return self._frontend.tokenizer
 
     def stats(self) -> EngineStats:
         """Totals since the start."""

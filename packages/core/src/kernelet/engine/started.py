@@ -11,6 +11,7 @@ from kernelet.contracts.executor import EnginePlan
 from kernelet.engine.bootstrap import configure_engine, start, start_engine
 from kernelet.engine.frontend import Frontend
 from kernelet.engine.option_sources import ResolvedOptions
+from kernelet.text.tokenizer import Tokenizer
 
 
 class StartedEngine:
@@ -44,6 +45,10 @@ class StartedEngine:
     def plan(self) -> EnginePlan:
         """How every layer is computed."""
         return self._frontend.client.plan
+
+    def get_tokenizer(self) -> Tokenizer | None:
+        """The model's tokenizer: ``encode``, ``decode``, ``eos_token_ids``; None where the model has none."""
+        return self._frontend.tokenizer
 
     def _attach(self, frontend: Frontend) -> None:
         self._frontend = frontend
