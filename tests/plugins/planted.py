@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from kernelet.contracts.versions import API_VERSIONS
+
 HEADER = """\
 from __future__ import annotations
 
@@ -277,7 +279,7 @@ BAD: dict[str, Bad] = {
     "offer of a newer contract": Bad(
         (offering('name="x", target="planted.policies:X", api="1.99"'),),
         "incompatible",
-        "scheduling policy 'x' needs the contract executor 1.99, this core has 1.0",
+        f"scheduling policy 'x' needs the contract executor 1.99, this core has {API_VERSIONS['executor']}",
         UPGRADE,
         error="IncompatiblePluginError",
     ),

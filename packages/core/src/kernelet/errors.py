@@ -37,6 +37,18 @@ class ManifestMismatchError(PluginError):
     """Two processes of one engine do not run the same plugins."""
 
 
+class LockError(PluginError):
+    """A lock file cannot be read or written, or what is installed here is not what it says.
+
+    Attributes:
+        drift: What differs and of what, e.g. ``("changed version", "platform-cpu")``; empty: the file itself is wrong.
+    """
+
+    def __init__(self, message: str, *, drift: Sequence[tuple[str, str]] = ()) -> None:
+        super().__init__(message)
+        self.drift = tuple(drift)
+
+
 class SealedRegistryError(PluginError):
     """Somebody tried to change a registry after start-up."""
 

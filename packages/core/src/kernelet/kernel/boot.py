@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kernelet.config import PluginsConfig
@@ -38,8 +38,19 @@ class Booted:
     settings: dict[str, Settings]
 
 
-def boot(candidates: Sequence[Candidate], allow: AllowList, config: PluginsConfig) -> Booted:
+def boot(
+    candidates: Sequence[Candidate],
+    allow: AllowList,
+    config: PluginsConfig,
+    before_import: Callable[[Sequence[Record]], None] = lambda _: None,
+) -> Booted:
     """Loads what may be loaded.
+
+    Args:
+        candidates: What was found and handed over.
+        allow: What may be loaded, and what must be.
+        config: Names and options.
+        before_import: Is shown what would run and what would not, and may stop the start.
 
     Raises:
         PluginError: a plugin that was asked for by name cannot run; the message says why and what to do.
@@ -47,6 +58,7 @@ def boot(candidates: Sequence[Candidate], allow: AllowList, config: PluginsConfi
     """
     records = tuple(Record(candidate=candidate) for candidate in candidates)
     _check(records, allow)
+    before_import(records)
     for record in records:
         if record.state is State.ACTIVE:
             _import(record)
@@ -217,15 +229,18 @@ def _judge(records: Sequence[Record], allow: AllowList) -> None:
         if record.state not in {State.FAILED, State.INCOMPATIBLE}:
             continue
         if allow.must_load(record.candidate):
-            raise _stop(record) from (record.failure.error if record.failure else None)
+            raise _stop(record, allow) from (record.failure.error if record.failure else None)
         logger.warning("%s", record.message())
 
 
-def _stop(record: Record) -> PluginError:
+def _stop(record: Record, allow: AllowList) -> PluginError:
     kinds: dict[type[BaseException], type[PluginError]] = {
         DuplicatePluginError: DuplicatePluginError,
         IncompatiblePluginError: IncompatiblePluginError,
     }
     cause = type(record.failure.error) if record.failure else BaseException
     error = IncompatiblePluginError if record.state is State.INCOMPATIBLE else kinds.get(cause, PluginError)
-    return error(f"{record.message()}. It was asked for by name, so nothing starts without it.")
+    why = (
+        "It was asked for by name" if allow.names(record.candidate) else "The parent process or the lock file names it"
+    )
+    return error(f"{record.message()}. {why}, so nothing starts without it.")

@@ -17,20 +17,20 @@ from kernelet.contracts.platform import PlatformChoice, PlatformConfig, Platform
 from kernelet.contracts.plugins import Choice, Owned
 from kernelet.errors import ConfigError, PluginError
 from kernelet.kernel import deprecations, models
-from kernelet.kernel.allow import AllowList
-from kernelet.kernel.boot import Booted, boot, fail
+from kernelet.kernel.boot import fail
 from kernelet.kernel.configure import Changes, RecordedChange
-from kernelet.kernel.discovery import discover
 from kernelet.kernel.failure import Contained, Failure
 from kernelet.kernel.kinds import KINDS, kind_of
 from kernelet.kernel.lifecycle import Lifecycle
-from kernelet.kernel.loader import builtin_candidate, handed_candidates, import_target
-from kernelet.kernel.manifest import Manifest, check_installed, compare, make_manifest
+from kernelet.kernel.loader import import_target
+from kernelet.kernel.lock import Lock, make_lock
+from kernelet.kernel.manifest import Manifest, make_manifest
 from kernelet.kernel.older.adapt import as_today
 from kernelet.kernel.record import Record
 from kernelet.kernel.report import PluginReport
 from kernelet.kernel.select import attention, ops, pick, relations
 from kernelet.kernel.select import platform as platforms
+from kernelet.kernel.start import Start, start, start_from
 
 O = TypeVar("O", bound=Offer)  # noqa: E741 - for Offer
 logger = logging.getLogger("kernelet.kernel")
@@ -52,23 +52,24 @@ class Kernel:
         config_changes: What ``configure`` changed, by whom.
     """
 
-    def __init__(self, booted: Booted, allow: AllowList, config: PluginsConfig, role: ProcessRole) -> None:
+    def __init__(self, start: Start, config: PluginsConfig, role: ProcessRole) -> None:
         """Use ``Kernel.boot`` or ``Kernel.from_manifest``."""
         self.config = config
         self.role = role
-        self.notices: tuple[str, ...] = ()
+        self.notices = start.notices
         self.platform_choice: Choice[PlatformOffer] | None = None
         self.platform_config: PlatformConfig | None = None
         self.config_changes: tuple[RecordedChange, ...] = ()
-        self.hooks = booted.hooks
-        self._booted = booted
-        self._allow = allow
-        self._registry = booted.registry
+        self.hooks = start.booted.hooks
+        self._booted = start.booted
+        self._allow = start.allow
+        self._lock = start.lock
+        self._registry = start.booted.registry
         self._platform: PlatformChoice | None = None
         self._selected: dict[str, Owned[Any]] = {}
         self._friends: frozenset[str] = frozenset()
         self._manifest: Manifest | None = None
-        self.lifecycle = Lifecycle(booted.hooks, role, self._take_out, self._note)
+        self.lifecycle = Lifecycle(self.hooks, role, self._take_out, self._note)
 
     @classmethod
     def boot(
@@ -89,21 +90,11 @@ class Kernel:
 
         Raises:
             UnknownPluginError: a listed name is not installed; the message lists what is.
+            LockError: what would run is not what the lock file ``config.locked`` says.
             PluginError: a plugin that was asked for by name cannot run.
             ConfigError: an option that no plugin has, or of the wrong type.
         """
-        found = discover(search_path)
-        candidates = [builtin_candidate(), *found.candidates, *handed_candidates(plugins)]
-        allow = AllowList.from_config(config)
-        notices = found.notices + allow.check_names(candidates)
-        for notice in notices:
-            logger.warning("%s", notice)
-        booted = boot(candidates, allow, config)
-        for record in booted.records:
-            deprecations.note_plugin(record)
-        kernel = cls(booted, allow, config, role)
-        kernel.notices = notices
-        return kernel
+        return cls(start(config, plugins, search_path), config, role)
 
     @classmethod
     def from_manifest(
@@ -118,26 +109,10 @@ class Kernel:
 
         Raises:
             ManifestMismatchError: this process has other plugins; names both sides.
+            LockError: they are not what the parent's lock file says.
             PluginError: one of them cannot run here, or only exists as an object of the parent.
         """
-        objects = [entry.name for entry in manifest.plugins if not entry.entry_point]
-        if objects:
-            raise PluginError(
-                f"plugins={objects} are objects of the parent process; an engine in a process of its own needs import "
-                f"strings: plugins=['package.module:Class']"
-            )
-        strings = [entry.entry_point for entry in manifest.plugins if not entry.distribution]
-        names = frozenset(entry.name for entry in manifest.plugins)
-        allow = dataclasses.replace(
-            AllowList.from_config(config), only=names, required=names, blocked=frozenset(), origin="the manifest"
-        )
-        candidates = [builtin_candidate(), *discover(search_path).candidates, *handed_candidates(strings)]
-        here, there = f"this {role} process", "its parent"
-        check_installed(manifest, candidates, here=here, there=there)
-        wanted = [candidate for candidate in candidates if candidate.name in names]
-        kernel = cls(boot(wanted, allow, config), allow, config, role)
-        compare(kernel.manifest, manifest, here=here, there=there)
-        return kernel
+        return cls(start_from(manifest, config, role, search_path), config, role)
 
     @property
     def reports(self) -> tuple[PluginReport, ...]:
@@ -148,8 +123,16 @@ class Kernel:
     def manifest(self) -> Manifest:
         """The plugins that run here, with the content of their files."""
         if self._manifest is None:
-            self._manifest = make_manifest(self._booted.records)
+            self._manifest = make_manifest(self._booted.records, self._lock)
         return self._manifest
+
+    def make_lock(self) -> Lock:
+        """What runs here, and what it requires, for a lock file.
+
+        Raises:
+            LockError: something of it cannot be locked.
+        """
+        return make_lock(self._booted.records)
 
     # --- PluginView ------------------------------------------------------------------------------
 

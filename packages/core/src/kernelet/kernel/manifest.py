@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
-import inspect
-from collections.abc import Iterable, Mapping
-from dataclasses import fields
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from kernelet.contracts.offer import Offer
-from kernelet.errors import ManifestMismatchError, PluginError
+from kernelet.errors import ManifestMismatchError
 from kernelet.kernel.compat import core_version
-from kernelet.kernel.discovery import Candidate
+from kernelet.kernel.digest import digest, offer_digest
+from kernelet.kernel.lock import LockFile
 from kernelet.kernel.record import Record
+from kernelet.kernel.report import State
 
 
 class ManifestEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,15 +34,22 @@ class ManifestEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """The core's version and the active plugins, sorted by name."""
+    """What a parent tells its children to run.
+
+    Attributes:
+        core: Version of the core.
+        plugins: The active plugins, sorted by name.
+        lock: The lock file that the parent was started with; children check it too. Not part of the digest.
+    """
 
     core: str
     plugins: tuple[ManifestEntry, ...]
+    lock: LockFile | None = None
 
     @property
     def digest(self) -> str:
-        """SHA-256 over everything but paths."""
-        return _digest(
+        """SHA-256 over core and plugins, but for paths."""
+        return digest(
             {"core": self.core, "plugins": [msgspec.to_builtins(entry) | {"path": ""} for entry in self.plugins]}
         )
 
@@ -61,10 +63,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.msgpack.decode(data, type=cls)
 
 
-def make_manifest(records: Iterable[Record]) -> Manifest:
+def make_manifest(records: Iterable[Record], lock: LockFile | None = None) -> Manifest:
     """The manifest of the active plugins; reads their files."""
     entries = [_entry(record) for record in records if record.active]
-    return Manifest(core=core_version(), plugins=tuple(sorted(entries, key=lambda entry: entry.name)))
+    return Manifest(core=core_version(), plugins=tuple(sorted(entries, key=lambda entry: entry.name)), lock=lock)
 
 
 def _entry(record: Record) -> ManifestEntry:
@@ -74,7 +76,7 @@ def _entry(record: Record) -> ManifestEntry:
         distribution=candidate.distribution,
         version=candidate.version,
         entry_point=candidate.entry_point,
-        content=content_hash(candidate, record.plugin),
+        content=record.content_hash(),
         offers={
             f"{kind.domain}:{offer.name}": offer_digest(offer)
             for kind, offer, inactive in record.offers
@@ -103,19 +105,28 @@ def compare(mine: Manifest, theirs: Manifest, *, here: str = "this process", the
     )
 
 
-def check_installed(manifest: Manifest, candidates: Iterable[Candidate], *, here: str, there: str) -> None:
-    """Finds plugins of a manifest that are not even installed here.
+def check_installed(manifest: Manifest, records: Sequence[Record], *, here: str, there: str) -> None:
+    """Holds what is installed here to a manifest, before any of it is imported.
 
     Raises:
-        ManifestMismatchError: naming them, and both sides.
+        ManifestMismatchError: naming both sides and every difference but those of offers.
     """
-    found = {candidate.name for candidate in candidates}
-    missing = [entry for entry in manifest.plugins if entry.name not in found]
+    expected = {entry.name: entry for entry in manifest.plugins}
+    missing = [entry for name, entry in expected.items() if name not in {record.name for record in records}]
     if missing:
         lines = "\n".join(f"  {e.name}: {there} has {e.distribution} {e.version} ({e.path})" for e in missing)
         raise ManifestMismatchError(
             f"{here} lacks plugins that {there} runs:\n{lines}\nInstall the same versions for both."
         )
+    wanted = [record for record in records if record.name in expected and record.state is State.ACTIVE]
+    mine = [msgspec.structs.replace(_entry(record), offers=expected[record.name].offers) for record in wanted]
+    theirs = tuple(expected[entry.name] for entry in mine)
+    compare(
+        Manifest(core=core_version(), plugins=tuple(mine)),
+        Manifest(core=manifest.core, plugins=theirs),
+        here=here,
+        there=there,
+    )
 
 
 def _differences(left: ManifestEntry | None, right: ManifestEntry | None, here: str, there: str) -> list[str]:
@@ -135,75 +146,3 @@ def _differences(left: ManifestEntry | None, right: ManifestEntry | None, here: 
     if offers:
         texts.append(f"offers differ between {here} and {there}: {', '.join(sorted(offers))}")
     return texts
-
-
-# --- hashes --------------------------------------------------------------------------------------
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(msgspec.json.encode(value, enc_hook=_plain, order="deterministic")).hexdigest()
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, type):
-        return f"{value.__module__}:{value.__qualname__}"
-    raise PluginError(f"an offer holds a {type(value).__name__}; offers are plain data")
-
-
-def offer_digest(offer: Offer) -> str:
-    """SHA-256 over an offer's class and fields, the same in every process."""
-    values = {field.name: getattr(offer, field.name) for field in fields(offer)}
-    return _digest({"type": type(offer).__qualname__, **values})
-
-
-def content_hash(candidate: Candidate, plugin: object = None) -> str:
-    """SHA-256 over the plugin's files: what its wheel installed or, in a checkout, its package; empty: it has none."""
-    files = _recorded_files(candidate) or _package_files(candidate, plugin)
-    total = hashlib.sha256()
-    for name in sorted(files):
-        content = hashlib.sha256(files[name].read_bytes()).hexdigest()
-        total.update(f"{name}\0{content}\n".encode())
-    return total.hexdigest() if files else ""
-
-
-def _wanted(path: Path) -> bool:
-    return path.suffix != ".pyc" and "__pycache__" not in path.parts and path.is_file()
-
-
-def _recorded_files(candidate: Candidate) -> dict[str, Path]:
-    """Files of RECORD but the metadata itself, which differs by installer; none for an editable installation."""
-    distribution = candidate.metadata
-    recorded = (distribution.files if distribution else None) or []
-    found = {}
-    for file in recorded:
-        top = file.parts[0]
-        if top == ".." or top.endswith((".dist-info", ".egg-info", ".pth")):
-            continue
-        path = Path(str(file.locate()))
-        if _wanted(path):
-            found[file.as_posix()] = path
-    return found
-
-
-def _package_files(candidate: Candidate, plugin: object) -> dict[str, Path]:
-    if not candidate.entry_point:
-        try:
-            source = inspect.getsourcefile(plugin if inspect.ismodule(plugin) else type(plugin))
-        except TypeError:  # written at a prompt
-            source = None
-        return {Path(source).name: Path(source)} if source else {}
-    top = candidate.entry_point.partition(":")[0].partition(".")[0]
-    spec = importlib.util.find_spec(top)
-    if spec is None:
-        return {}
-    folders = [Path(folder) for folder in spec.submodule_search_locations or ()]
-    if not folders:
-        return {Path(spec.origin).name: Path(spec.origin)} if spec.origin else {}
-    return {
-        path.relative_to(folder.parent).as_posix(): path
-        for folder in folders
-        for path in sorted(folder.rglob("*"))
-        if _wanted(path)
-    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kernelet.contracts.offer import NO_OPTIONS, Offer, Schema
+from kernelet.kernel.content import content_hash
 from kernelet.kernel.discovery import Candidate
 from kernelet.kernel.failure import Failure
 from kernelet.kernel.kinds import Kind
@@ -36,6 +37,7 @@ class Record:
         offers: All its offers, each with the reason why it is not active, or an empty text.
         remarks: What is known of single offers, by (domain, name): what a platform's probe said, say.
         deprecated: What it uses that goes away, one line each.
+        content: Hash of its files, once somebody asked.
     """
 
     candidate: Candidate
@@ -49,6 +51,14 @@ class Record:
     offers: list[tuple[Kind, Offer, str]] = field(default_factory=list)
     remarks: dict[tuple[str, str], Remark] = field(default_factory=dict)
     deprecated: list[str] = field(default_factory=list)
+    content: str | None = None
+
+    def content_hash(self) -> str:
+        """Hash of its files, read once."""
+        if self.content is None:
+            plugin = self.candidate.instance if self.plugin is None else self.plugin
+            self.content = content_hash(self.candidate, plugin)
+        return self.content
 
     @property
     def name(self) -> str:

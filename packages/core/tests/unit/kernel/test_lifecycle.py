@@ -88,7 +88,8 @@ def test_one_that_fails_keeps_nobody_from_hearing():
 def installed(monkeypatch, tmp_path):
     """A kernel with listeners as if they were installed: found, not named."""
     from kernelet.config import PluginsConfig
-    from kernelet.kernel import Kernel, manager
+    from kernelet.kernel import Kernel
+    from kernelet.kernel import start as starting
     from kernelet.kernel.discovery import Candidate, Discovery
 
     def start(*listeners, **config):
@@ -98,7 +99,7 @@ def installed(monkeypatch, tmp_path):
         for listener in listeners:
             monkeypatch.setattr(json, listener.name, listener, raising=False)
             candidates.append(Candidate(name=listener.name, entry_point=f"json:{listener.name}", distribution="d"))
-        monkeypatch.setattr(manager, "discover", lambda path: Discovery(candidates=tuple(candidates)))
+        monkeypatch.setattr(starting, "discover", lambda path: Discovery(candidates=tuple(candidates)))
         return Kernel.boot(PluginsConfig(**config))
 
     return start

@@ -17,7 +17,7 @@ from kernelet.contracts.platform import Capabilities, PlatformConfig, PlatformOf
 from kernelet.contracts.plugins import PluginView
 from kernelet.errors import ConfigError, PluginError, SelectionError
 from kernelet.hookspecs import hookimpl
-from kernelet.kernel import Kernel, manager
+from kernelet.kernel import Kernel, start
 from kernelet.kernel.discovery import Candidate, Discovery
 
 CONFIG = EngineConfig(
@@ -295,7 +295,7 @@ def found(monkeypatch):
 
         monkeypatch.setattr(json, plugin.name, plugin, raising=False)
         candidate = Candidate(name=plugin.name, entry_point=f"json:{plugin.name}", distribution="d", version="1")
-        monkeypatch.setattr(manager, "discover", lambda path: Discovery(candidates=(candidate,)))
+        monkeypatch.setattr(start, "discover", lambda path: Discovery(candidates=(candidate,)))
 
     return install
 

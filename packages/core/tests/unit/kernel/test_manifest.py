@@ -1,19 +1,19 @@
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass, field, replace
-from types import MappingProxyType
-
+import msgspec
 import pytest
 
 from kernelet.config import PluginsConfig
-from kernelet.contracts.attention import AttentionOffer
 from kernelet.contracts.executor import SchedulerOffer
-from kernelet.contracts.model import ModelSourceOffer
-from kernelet.errors import ManifestMismatchError, PluginError
+from kernelet.errors import ManifestMismatchError
 from kernelet.kernel import Kernel
+from kernelet.kernel.compat import core_version
+from kernelet.kernel.digest import offer_digest
 from kernelet.kernel.discovery import discover
-from kernelet.kernel.manifest import Manifest, ManifestEntry, check_installed, compare, content_hash, offer_digest
+from kernelet.kernel.lock import Lock, LockFile
+from kernelet.kernel.manifest import Manifest, ManifestEntry, check_installed, compare
+from kernelet.kernel.record import Record
+from kernelet.kernel.report import State
 
 ENTRY_POINT = "[kernelet.plugins]\np = pkg_for_hash.plugin\n"
 FILES = {"pkg_for_hash/__init__.py": "", "pkg_for_hash/plugin.py": "x = 1\n", "pkg_for_hash/data.json": "{}"}
@@ -33,47 +33,6 @@ def entry(name="p", **fields):
 
 def manifest(*entries, core="1"):
     return Manifest(core=core, plugins=entries)
-
-
-def hash_of(distributions, name="p"):
-    (candidate,) = discover([str(distributions.folder)]).candidates
-    return content_hash(candidate)
-
-
-def expected(files):
-    """The documented hash, computed apart: names and bytes, sorted by name."""
-    lines = [f"{name}\0{hashlib.sha256(text.encode()).hexdigest()}\n" for name, text in sorted(files.items())]
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
-def test_hash_of_an_installed_wheel(distributions):
-    distributions.write("d", entry_points=ENTRY_POINT, files=FILES)
-    assert hash_of(distributions) == expected(FILES)
-
-
-def test_hash_of_a_checkout_is_the_same(distributions):
-    """An editable installation records a .pth file only; compiled files do not count."""
-    distributions.write("d", entry_points=ENTRY_POINT, files={"_editable_d.pth": "/somewhere"})
-    for name, text in FILES.items():
-        (distributions.folder / name).parent.mkdir(exist_ok=True)
-        (distributions.folder / name).write_text(text)
-    cache = distributions.folder / "pkg_for_hash/__pycache__"
-    cache.mkdir()
-    (cache / "plugin.cpython-311.pyc").write_bytes(b"x")
-    assert hash_of(distributions) == expected(FILES)
-
-
-def test_hash_of_a_single_module_without_record(distributions):
-    distributions.write("d", entry_points="[kernelet.plugins]\np = single_for_hash\n", record=False)
-    (distributions.folder / "single_for_hash.py").write_text("x = 1\n")
-    assert hash_of(distributions) == expected({"single_for_hash.py": "x = 1\n"})
-
-
-@pytest.mark.parametrize("change", [{"pkg_for_hash/plugin.py": "x = 2\n"}, {"pkg_for_hash/data.json": "[]"}])
-def test_hash_sees_every_file(distributions, change):
-    distributions.write("d", entry_points=ENTRY_POINT, files=FILES | change)
-    assert hash_of(distributions) == expected(FILES | change)
-    assert hash_of(distributions) != expected(FILES)
 
 
 def test_digest_leaves_paths_out():
@@ -120,39 +79,40 @@ def test_encoding():
     assert Manifest.decode(one.encode()) == one
 
 
-def test_not_installed(distributions):
+@pytest.fixture
+def installed(distributions):
+    """Records of what is installed, none imported, and the entry of the one plugin."""
     distributions.write("d", entry_points=ENTRY_POINT, files=FILES)
-    candidates = discover([str(distributions.folder)]).candidates
-    check_installed(manifest(entry()), candidates, here="here", there="there")
+    (candidate,) = discover([str(distributions.folder)]).candidates
+    record = Record(candidate=candidate)
+    found = entry(version="1.0", entry_point="pkg_for_hash.plugin", content=record.content_hash(), path="/elsewhere")
+    return record, found
+
+
+def test_not_installed(installed):
+    record, found = installed
+    check_installed(manifest(found, core=core_version()), [record], here="here", there="there")
     with pytest.raises(ManifestMismatchError, match="here lacks plugins that there runs:\n  q: there has d 1"):
-        check_installed(manifest(entry(), entry("q")), candidates, here="here", there="there")
+        check_installed(manifest(found, entry("q")), [record], here="here", there="there")
 
 
-def test_offer_digests_do_not_depend_on_the_order_of_sets_and_mappings():
-    kinds = ["full", "sliding", "cross", "tree"]
-    first = AttentionOffer(name="a", target="m:A", kinds=frozenset(kinds))
-    second = AttentionOffer(name="a", target="m:A", kinds=frozenset(reversed(kinds)))
-    assert offer_digest(first) == offer_digest(second)
-    models = {"a": "1", "b": "2"}
-    swapped = MappingProxyType(dict(reversed(models.items())))
-    assert offer_digest(ModelSourceOffer(name="s", target="m:S", models=models)) == offer_digest(
-        ModelSourceOffer(name="s", target="m:S", models=swapped)
-    )
+@pytest.mark.parametrize(
+    "other", [{"version": "2"}, {"distribution": "e"}, {"entry_point": "m"}, {"content": "0" * 64}]
+)
+def test_a_difference_is_found_before_anything_is_imported(installed, other):
+    record, found = installed
+    changed = msgspec.structs.replace(found, **other)
+    with pytest.raises(ManifestMismatchError, match="here and there do not run the same plugins:\n  p: "):
+        check_installed(manifest(changed, core=core_version()), [record], here="here", there="there")
+    record.refuse(State.FAILED, "claimed by two")  # the start says so by itself
+    check_installed(manifest(changed, core=core_version()), [record], here="here", there="there")
 
 
-@pytest.mark.parametrize("field, value", [("name", "b"), ("target", "m:B"), ("priority", 1), ("requires", ("op:x",))])
-def test_offer_digests_see_every_field(field, value):
-    offer = SchedulerOffer(name="a", target="m:A")
-    assert offer_digest(offer) != offer_digest(replace(offer, **{field: value}))
-
-
-def test_offers_are_plain_data():
-    @dataclass(frozen=True, kw_only=True)
-    class Odd(SchedulerOffer):
-        thing: object = field(default_factory=object)
-
-    with pytest.raises(PluginError, match="offers are plain data"):
-        offer_digest(Odd(name="a", target="m:A"))
+def test_the_lock_file_travels_and_does_not_count():
+    locked = LockFile(file="a.lock", lock=Lock(lock=1, python="p", platform="q"))
+    one = Manifest(core="1", plugins=(entry(),), lock=locked)
+    assert Manifest.decode(one.encode()).lock == locked
+    assert one.digest == manifest(entry()).digest
 
 
 def test_manifest_of_a_kernel(distributions):
