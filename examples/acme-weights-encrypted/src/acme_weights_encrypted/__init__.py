@@ -1,0 +1,3 @@
+"""Encrypted weights, as a plugin of Kernelet."""
+
+from __future__ import annotations
