@@ -19,6 +19,9 @@ class Offer:
         requires: Offers that must be selected too, as ``"domain:name"``.
         conflicts: Offers that must not be selected together with this one, as ``"domain:name"``.
         summary: One line for people.
+        self_check: Import string of ``(Settings) -> None``, a quick check of what the implementation needs where it
+            runs (a library, a device, an instruction set), without a model; it raises, saying what is wrong and what to
+            do. ``kernelet plugins doctor`` calls it, in a process of its own; a start does not. Empty: there is none.
     """
 
     name: str
@@ -28,6 +31,7 @@ class Offer:
     requires: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
     summary: str = ""
+    self_check: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

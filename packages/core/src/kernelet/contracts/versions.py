@@ -32,14 +32,14 @@ class ApiVersion(NamedTuple):
 
 API_VERSIONS = MappingProxyType(
     {
-        "lifecycle": ApiVersion(1, 0),
-        "platform": ApiVersion(1, 0),
-        "attention": ApiVersion(1, 0),
+        "lifecycle": ApiVersion(1, 1),
+        "platform": ApiVersion(1, 1),
+        "attention": ApiVersion(1, 1),
         "op": ApiVersion(1, 1),
         "cache": ApiVersion(2, 0),
         "model": ApiVersion(1, 1),
         "executor": ApiVersion(1, 1),
-        "sampling": ApiVersion(1, 0),
+        "sampling": ApiVersion(1, 1),
         "stats": ApiVersion(2, 0),
     }
 )

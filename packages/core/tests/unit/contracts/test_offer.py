@@ -36,6 +36,7 @@ def test_equal_fields_make_equal_offers():
 def test_defaults():
     offer = Offer(name="a", target="m:A")
     assert (offer.api, offer.priority, offer.requires, offer.conflicts, offer.summary) == ("1.0", 0, (), (), "")
+    assert offer.self_check == ""
 
 
 def test_an_offer_cannot_be_changed():

@@ -57,7 +57,7 @@ def test_malformed_ones(returned):
         checked(KIND, returned)
 
 
-@pytest.mark.parametrize("field", ["probe", "config", "worker", "communicator", "target"])
+@pytest.mark.parametrize("field", ["probe", "config", "worker", "communicator", "self_check", "target"])
 def test_every_import_string_is_checked(field):
     kind = kind_of(PlatformOffer)
     assert checked(kind, (PlatformOffer(name="x", **PLATFORM),))
