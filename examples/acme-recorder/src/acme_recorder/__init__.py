@@ -1,0 +1,3 @@
+"""A recorder of finished requests, as a plugin of Kernelet."""
+
+from __future__ import annotations
