@@ -1,0 +1,65 @@
+"""The core's own offers, in the suites that plugins of others pass: ``kernelet plugins doctor core --conformance``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from safetensors.torch import save_file
+
+from kernelet.contracts.cache import CachePolicyOffer
+from kernelet.contracts.executor import SchedulerOffer
+from kernelet.contracts.model import WeightFormatOffer
+from kernelet.kernel.loader import BUILTIN
+from kernelet.testing.cache_policy import CachePolicyCapabilities, CachePolicySuite
+from kernelet.testing.offered import Offered, find_offer
+from kernelet.testing.scheduler import SchedulerCapabilities, SchedulerSuite
+from kernelet.testing.weight_format import WeightFormatCapabilities, WeightFormatSuite
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["TestFCFS", "TestLRU", "TestPriority", "TestSafetensors"]
+
+
+class TestFCFS(SchedulerSuite):
+    capabilities = SchedulerCapabilities(patience=0)
+
+    @pytest.fixture
+    def offered(self) -> Offered[SchedulerOffer]:
+        return find_offer(BUILTIN, SchedulerOffer, "fcfs")
+
+
+class TestPriority(SchedulerSuite):
+    capabilities = SchedulerCapabilities(respects_priority=True)
+
+    @pytest.fixture
+    def offered(self) -> Offered[SchedulerOffer]:
+        return find_offer(BUILTIN, SchedulerOffer, "priority")
+
+
+class TestLRU(CachePolicySuite):
+    capabilities = CachePolicyCapabilities(least_recent_first=True)
+
+    @pytest.fixture
+    def offered(self) -> Offered[CachePolicyOffer]:
+        return find_offer(BUILTIN, CachePolicyOffer, "lru")
+
+
+class TestSafetensors(WeightFormatSuite):
+    capabilities = WeightFormatCapabilities(
+        dtypes=(
+            *("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"),
+            *("int64", "int32", "int16", "int8", "uint8", "bool"),
+        )
+    )
+
+    @pytest.fixture
+    def offered(self) -> Offered[WeightFormatOffer]:
+        return find_offer(BUILTIN, WeightFormatOffer, "safetensors")
+
+    @pytest.fixture
+    def write(self) -> Callable[[Path, Mapping[str, Tensor]], None]:
+        return lambda folder, tensors: save_file(dict(tensors), folder / "model.safetensors")
