@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import venv
 from pathlib import Path
 
@@ -13,18 +15,23 @@ from packaging.utils import parse_wheel_filename
 
 SITE = Path(sysconfig.get_path("purelib"))
 OURS = "kernelet"
+LEFT_BEHIND = ("build", "dist", "*.egg-info", "__pycache__", ".*_cache", "*.so")
 
 
 def build_wheel(project: Path, folder: Path) -> Path:
     """Builds a project's wheel with whatever backend it names, in this environment.
+
+    It is built from a copy: what a backend leaves behind would be in the next wheel, and on the path of other tests.
 
     Raises:
         AssertionError: with the output, if it does not build.
     """
     folder.mkdir(parents=True, exist_ok=True)
     before = set(folder.glob("*.whl"))
-    command = ["-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index", "-w", str(folder), str(project)]
-    run(Path(sys.executable), *command)
+    options = ("--no-deps", "--no-build-isolation", "--no-index", "-w", str(folder))
+    with tempfile.TemporaryDirectory() as copy:
+        shutil.copytree(project, copy, ignore=shutil.ignore_patterns(*LEFT_BEHIND), dirs_exist_ok=True)
+        run(Path(sys.executable), "-m", "pip", "wheel", *options, copy)
     (wheel,) = set(folder.glob("*.whl")) - before
     return wheel
 
