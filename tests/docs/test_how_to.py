@@ -312,11 +312,13 @@ def test_ci_scripts(tmp_path, monkeypatch):
 
     write_files(ROOT / "docs/plugins/ci.md", tmp_path)
     previous = runpy.run_path(str(tmp_path / "ci/previous_core.py"))["previous"]
-    assert [previous(version) for version in ("0.1.0", "0.2.3", "1.0.1", "1.4.0")] == [
+    versions = (("0.1.0", "0.1"), ("0.2.3", "0.1"), ("1.0.1", "0.3"), ("1.4.0", "0.3"), ("1.4.0", "1.4"))
+    assert [previous(installed, f'"kernelet-core>={lowest}"') for installed, lowest in versions] == [
         "kernelet-core==0.1.*",
         "kernelet-core==0.1.*",
         "kernelet-core==1.0.*",
         "kernelet-core==1.3.*",
+        "kernelet-core==1.4.*",
     ]
     names = runpy.run_path(str(tmp_path / "ci/plugin_names.py"))["names"]
     assert names((ROOT / "packages/platform-cpu/pyproject.toml").read_text()) == "platform-cpu"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kernelet.cli import new_plugin
 from kernelet.cli.output import print_json, print_table
 from kernelet.cli.plugin_options import add_plugin_options, boot
 from kernelet.errors import UnknownPluginError
@@ -20,6 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     listing = commands.add_parser("list", help="all plugins with their state")
     show = commands.add_parser("show", help="everything about one plugin")
     show.add_argument("name", metavar="NAME", help="the plugin's name, as in the list")
+    new_plugin.configure(commands.add_parser("new", help="write a package to start a plugin from"))
     for one in (listing, show):
         one.add_argument("--json", action="store_true", help="JSON")
         add_plugin_options(one)
@@ -27,6 +29,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Boots the plugins without an engine, probes platforms, and reports."""
+    if options.action == "new":
+        return new_plugin.run(options)
     kernel = boot(options)
     kernel.probe_platforms()
     if options.action == "list":
