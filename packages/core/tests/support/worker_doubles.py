@@ -15,10 +15,9 @@ from kernelet.contracts.attention import Attention, AttentionOffer, AttentionSpe
 from kernelet.contracts.cache import FullAttentionSpec, SlidingWindowSpec
 from kernelet.contracts.executor import NewRequest, SamplePlan, ScheduledRequest, StepPlan, WorkerContext
 from kernelet.contracts.model import Hidden, ModelArchitectureOffer, ModelInfo, WeightFormatOffer, WeightReader
-from kernelet.contracts.offer import Settings
 from kernelet.contracts.platform import Capabilities, Device, MemoryInfo, PlatformChoice, PlatformOffer
-from kernelet.contracts.plugins import Choice, Owned
 from kernelet.contracts.sampling import SamplerParams
+from kernelet.testing.plugin_view import FixedPlugins
 from kernelet.worker.worker import ModelWorker
 
 VOCAB, SIZE, HEADS, BLOCK, WINDOW = 48, 8, 2, 4, 6
@@ -207,46 +206,25 @@ def describe(config):
     return ModelInfo(vocab_size=VOCAB, max_model_len=64, num_layers=2, hidden_size=SIZE, row="tiny-row")
 
 
-class TinyPlugins:
-    """A plugin view over fixed offers; ``target`` names an attribute of ``targets``."""
+class TinyPlugins(FixedPlugins):
+    """The tiny model's offers and further ones; ``target`` names an attribute of ``targets``."""
 
-    def __init__(self, **targets):
-        self.targets = {
+    def __init__(self, *more, **targets):
+        offers = [
+            PlatformOffer(name="plain", target="device", probe="", config="", worker=""),
+            AttentionOffer(name="plain", target="attention", kinds=frozenset({"full", "sliding"})),
+            AttentionOffer(name="other", target="", kinds=frozenset({"full", "sliding"})),
+            ModelArchitectureOffer(name="Tiny", target="model", describe="describe"),
+            WeightFormatOffer(name="tiny", target="reader", patterns=("*.tiny",)),
+        ]
+        given = {
             "device": PlainDevice,
             "attention": PlainAttention,
             "model": TinyModel,
             "describe": describe,
             "reader": TinyReader,
-            **targets,
         }
-        self.all = {
-            PlatformOffer: [PlatformOffer(name="plain", target="device", probe="", config="", worker="")],
-            AttentionOffer: [AttentionOffer(name="plain", target="attention", kinds=frozenset({"full", "sliding"}))],
-            ModelArchitectureOffer: [ModelArchitectureOffer(name="Tiny", target="model", describe="describe")],
-            WeightFormatOffer: [WeightFormatOffer(name="tiny", target="reader", patterns=("*.tiny",))],
-        }
-
-    def offers(self, kind):
-        return [Owned(offer=offer, plugin="tiny") for offer in self.all.get(kind, [])]
-
-    def settings(self, plugin):
-        return Settings(plugin=plugin)
-
-    def load(self, owned, target=None):
-        return self.targets[target or owned.offer.target]
-
-    def select(self, kind, name=None):
-        found = [owned for owned in self.offers(kind) if name in {None, owned.offer.name}]
-        return Choice(chosen=found[0], reason="only one", refused={"other": "not this"})
-
-    def select_attention(self, spec):
-        return self.select(AttentionOffer)
-
-    def select_weight_kernel(self, role, scheme, dtype, shape):
-        raise NotImplementedError
-
-    def select_op(self, op, dtype):
-        return None
+        super().__init__([*offers, *more], given | targets, plugin="tiny")
 
 
 def engine_config(folder, *, max_num_seqs=4, max_model_len=64, processors=()):

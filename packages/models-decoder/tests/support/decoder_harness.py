@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from layer_doubles import SlowAttention, make_context
 
 from kernelet.contracts.attention import AttentionBatch
 from kernelet.contracts.model import StepInputs
 from kernelet.loading.loader import load
 from kernelet.loading.safetensors import SafetensorsReader
+from kernelet.testing.attention.reference import SlowAttention
+from kernelet.testing.tensors import make_context
 from kernelet_models_decoder.decoder import DecoderModel
 from kernelet_models_decoder.row import Row
 

@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 from decoder_families import MAX_LEN
-from layer_doubles import make_context
 
 from kernelet.errors import UnsupportedModelError
 from kernelet.layers.weights import layers_of, weights_of
+from kernelet.testing.tensors import make_context
 from kernelet_models_decoder.build import component, make_layer
 from kernelet_models_decoder.resolve import resolve
 from kernelet_models_decoder.rows import row_of
@@ -29,6 +29,7 @@ def test_every_layer_has_its_global_name(made):
         "model.layers.3.mlp.experts.down_proj",
         "model.layers.3.mlp.gate",
     ]
+    assert layer.index == 3
     assert all(name.startswith("model.layers.3.") for name in weights_of(layers_of(layer)))
     _, dense = build(made("qwen3_moe"), 2)
     assert any(name.endswith("mlp.gate_up_proj.weight") for name in weights_of(layers_of(dense)))

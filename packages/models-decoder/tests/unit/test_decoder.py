@@ -4,11 +4,11 @@ import pytest
 import torch
 from decoder_families import MAX_LEN
 from decoder_harness import PagedRun, load_decoder
-from layer_doubles import make_context
 
 from kernelet.contracts.model import StepInputs
 from kernelet.errors import ConfigError
 from kernelet.layers.weights import weight_bytes
+from kernelet.testing.tensors import make_context
 from kernelet_models_decoder.decoder import DecoderModel
 
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from layer_doubles import SlowAttention, make_context
 
 from kernelet.contracts.attention import AttentionBatch
 from kernelet.contracts.cache import FullAttentionSpec, SlidingWindowSpec
@@ -12,6 +11,8 @@ from kernelet.layers.attention import AttentionLayer, QKVHeads
 from kernelet.layers.linear import QKVLinear, RowParallelLinear
 from kernelet.layers.step import Step
 from kernelet.layers.weights import layers_of
+from kernelet.testing.attention.reference import SlowAttention
+from kernelet.testing.tensors import make_context
 
 D = torch.float64
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-from layer_doubles import make_context
 
 from kernelet.layers.attention import QKVHeads
 from kernelet.layers.linear import ReplicatedLinear
@@ -11,6 +10,7 @@ from kernelet.layers.norm import RMSNorm
 from kernelet.layers.rope_scaling import RopeParameters
 from kernelet.layers.rotary import RopeTable
 from kernelet.layers.weights import Shard
+from kernelet.testing.tensors import make_context
 
 D = torch.float64
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from layer_doubles import make_context
 
 from kernelet.layers.context import SINGLE_RANK, TensorParallel
+from kernelet.testing.tensors import make_context
 
 
 class Doubling:

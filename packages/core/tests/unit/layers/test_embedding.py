@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from layer_doubles import make_context
 
 from kernelet.layers.embedding import Embedding, Head, TiedEmbedding
+from kernelet.testing.tensors import make_context
 
 TABLE = torch.randn(6, 4, generator=torch.Generator().manual_seed(0))
 STATES = torch.randn(3, 4, generator=torch.Generator().manual_seed(1))
@@ -38,7 +38,7 @@ def test_head_keeps_the_models_dtype_and_adds_its_bias():
     layer = Head(make_context(dtype=torch.bfloat16), "head", 6, 4, bias=True, soft_cap=5.0)
     layer.bias_weight.write("bias", torch.arange(6.0))
     loaded(layer)
-    plain = STATES.bfloat16() @ TABLE.bfloat16().T + torch.arange(6.0).bfloat16()
+    plain = (STATES.bfloat16().double() @ TABLE.bfloat16().double().T + torch.arange(6.0)).bfloat16()
     found = layer.forward(STATES.bfloat16())
     assert found.dtype == torch.bfloat16
     assert torch.equal(found, (5.0 * torch.tanh(plain.float() / 5.0)).bfloat16())

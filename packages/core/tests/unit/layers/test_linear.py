@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-from layer_doubles import make_context
 
 from kernelet.layers.linear import (
     ColumnParallelLinear,
@@ -11,6 +10,7 @@ from kernelet.layers.linear import (
     ReplicatedLinear,
     RowParallelLinear,
 )
+from kernelet.testing.tensors import make_context
 
 D = torch.float64
 WEIGHT = torch.randn(24, 8, dtype=D, generator=torch.Generator().manual_seed(0))

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from layer_doubles import Plugins, make_context
-
 from kernelet.layers.linear import ColumnParallelLinear, MergedLinear, RowParallelLinear
 from kernelet.layers.mlp import GatedMLP, PlainMLP
+from kernelet.testing.plugin_view import ReferencePlugins
+from kernelet.testing.tensors import make_context
 
 
 def seen(x, up, down, name):
@@ -11,7 +11,7 @@ def seen(x, up, down, name):
 
 
 def test_networks_call_their_op_with_their_layers():
-    context = make_context(plugins=Plugins(ops={"gated_mlp": seen, "mlp": seen}))
+    context = make_context(plugins=ReferencePlugins(ops={"gated_mlp": seen, "mlp": seen}))
     down = RowParallelLinear(context, "down", 8, 4)
     gate_up = MergedLinear(context, "gate_up", 4, {"gate": 8, "up": 8})
     up = ColumnParallelLinear(context, "up", 4, 8)

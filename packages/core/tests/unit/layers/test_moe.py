@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from layer_doubles import make_context
 
 from kernelet.layers.linear import ReplicatedLinear
 from kernelet.layers.moe import ROUTERS, Experts, MixtureOfExperts, Routing
+from kernelet.testing.tensors import make_context
 
 D = torch.float64
 

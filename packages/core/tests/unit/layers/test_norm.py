@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from layer_doubles import make_context
 
 from kernelet.layers.norm import LayerNorm, RMSNorm
 from kernelet.layers.weights import Shard
+from kernelet.testing.tensors import make_context
 
 
 def test_offset_is_part_of_the_weight_and_wide():

@@ -2,29 +2,30 @@ from __future__ import annotations
 
 import pytest
 import torch
-from layer_doubles import Plugins
 
 from kernelet.contracts.offer import Settings
-from kernelet.contracts.op import Op
+from kernelet.contracts.op import Op, OpOffer
 from kernelet.errors import ConfigError, PluginError
 from kernelet.layers.ops import DECOMPOSITION, OP_NAMES, OpTable, make_op
+from kernelet.testing.plugin_view import FixedPlugins, ReferencePlugins
 
 
 def test_every_op_of_the_ladder_is_there_and_planned():
-    ops = OpTable(Plugins(), "float32")
+    ops = OpTable(ReferencePlugins(), "float32")
     assert all(callable(getattr(ops, name)) for name in OP_NAMES)
     assert [(plan.name, plan.choice) for plan in ops.plans] == [(name, DECOMPOSITION) for name in OP_NAMES]
 
 
 def test_an_override_replaces_the_op_and_is_in_the_plan():
-    ops = OpTable(Plugins(ops={"rms_norm": lambda x, weight, eps: x + 1}), "float32")
+    offers = [OpOffer(name=name, target="plus", op="rms_norm") for name in ("my-rms_norm", "other")]
+    ops = OpTable(FixedPlugins(offers, {"plus": lambda x, weight, eps: x + 1}), "float32")
     assert ops.rms_norm(torch.ones(1), torch.ones(1), 0.0).tolist() == [2.0]
     plan = next(plan for plan in ops.plans if plan.name == "rms_norm")
-    assert (plan.choice, plan.refused) == ("my-rms_norm", {"other": "slower"})
+    assert (plan.choice, plan.refused) == ("my-rms_norm", {"other": "comes later"})
 
 
 def test_a_decomposition_uses_the_overrides_below_it():
-    ops = OpTable(Plugins(ops={"act_and_mul": lambda x, name: x * 100}), "float32")
+    ops = OpTable(ReferencePlugins(ops={"act_and_mul": lambda x, name: x * 100}), "float32")
 
     class Same:
         def forward(self, x):
@@ -36,7 +37,7 @@ def test_a_decomposition_uses_the_overrides_below_it():
 def test_selection_is_asked_once_an_op():
     asked = []
 
-    class Counting(Plugins):
+    class Counting(ReferencePlugins):
         def select_op(self, op, dtype):
             asked.append((op, dtype))
 
@@ -60,9 +61,9 @@ class Shifted(Op):
 
 
 def test_a_class_of_op_is_made_once_with_its_plugins_settings():
-    class WithSettings(Plugins):
+    class WithSettings(ReferencePlugins):
         def settings(self, plugin):
-            return Settings(plugin=plugin, values={"by": {"doubles": 3}[plugin]})
+            return Settings(plugin=plugin, values={"by": {"reference": 3}[plugin]})
 
     ops = OpTable(WithSettings(ops={"activation": Shifted}), "float32")
     assert ops.activation(1, "silu") == ops.activation(1, "relu") == 4
@@ -71,7 +72,7 @@ def test_a_class_of_op_is_made_once_with_its_plugins_settings():
 
 def test_a_class_of_op_may_refuse_its_settings():
     with pytest.raises(ConfigError, match="say by how much"):
-        OpTable(Plugins(ops={"activation": Shifted}), "float32")
+        OpTable(ReferencePlugins(ops={"activation": Shifted}), "float32")
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,12 @@ import math
 
 import pytest
 import torch
-from layer_doubles import make_context
 from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from kernelet.layers.rope_scaling import RopeParameters
 from kernelet.layers.rotary import RopeTable
+from kernelet.testing.tensors import make_context
 
 PARAMETERS = RopeParameters(scaling="default", size=6, theta=100.0, max_model_len=40, trained_len=40)
 

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 import torch
-from layer_doubles import make_context
 
 from kernelet.errors import WeightsError
 from kernelet.layers.linear import MergedLinear, ReplicatedLinear
 from kernelet.layers.weights import Layer, Shard, Weight, finish, layers_of, weight_bytes, weights_of
+from kernelet.testing.tensors import make_context
 
 
 def two_parts(context, **options):

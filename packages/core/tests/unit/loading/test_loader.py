@@ -4,7 +4,6 @@ import io
 
 import pytest
 import torch
-from layer_doubles import make_context
 
 from kernelet.contracts.model import WeightReader
 from kernelet.errors import WeightsError
@@ -13,6 +12,7 @@ from kernelet.layers.weights import finish
 from kernelet.loading.loader import fill, load
 from kernelet.loading.mapping import WeightMap, plain, split
 from kernelet.loading.progress import Progress
+from kernelet.testing.tensors import make_context
 
 
 class Tensors(WeightReader):

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 import torch
-from layer_doubles import make_context
 
 from kernelet.errors import WeightsError
 from kernelet.layers.weights import Shard, Weight
 from kernelet.loading.mapping import Target, WeightMap, interleaved, plain, split
+from kernelet.testing.tensors import make_context
 
 
 def weight(**parts):

@@ -12,9 +12,7 @@ from kernelet.worker.checkpoint import open_checkpoint
 
 @pytest.fixture
 def plugins():
-    made = TinyPlugins()
-    made.all[WeightFormatOffer].append(WeightFormatOffer(name="other", target="reader", patterns=("*.other", "*.more")))
-    return made
+    return TinyPlugins(WeightFormatOffer(name="other", target="reader", patterns=("*.other", "*.more")))
 
 
 def config(folder, load_format="auto"):

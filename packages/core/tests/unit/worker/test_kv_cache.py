@@ -41,7 +41,7 @@ def test_layers_are_bound_to_their_group_in_its_order(layers):
 
 def test_implementations_of_one_group_do_not_share_metadata(layers):
     plugins = TinyPlugins(other=OtherAttention)
-    first = plugins.select_attention(None)
+    first = plugins.select_attention(layers[0].spec)
     offer = type(first.chosen.offer)(name="other", target="other", kinds=frozenset())
     second = Choice(chosen=type(first.chosen)(offer=offer, plugin="tiny"), reason="named")
     choices = iter([first, first, second, first, first])

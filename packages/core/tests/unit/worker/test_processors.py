@@ -17,9 +17,8 @@ class Nothing(LogitsProcessor):
 
 
 def plugins(target):
-    made = TinyPlugins(first=target, second=target)
-    made.all[LogitsProcessorOffer] = [LogitsProcessorOffer(name=name, target=name) for name in ("first", "second")]
-    return made
+    offers = [LogitsProcessorOffer(name=name, target=name) for name in ("first", "second")]
+    return TinyPlugins(*offers, first=target, second=target)
 
 
 def test_named_ones_in_order():

@@ -14,7 +14,7 @@ def test_the_plan_tells_how_everything_is_computed(driver):
     by_name = {layer.name: layer for layer in plan.layers}
     assert by_name["tiny"].choice == "plain"
     assert (by_name["layers.1"].role, by_name["layers.1"].detail) == ("attention", "sliding")
-    assert by_name["layers.0"].refused == {"other": "not this"}
+    assert by_name["layers.0"].refused == {"other": "comes later"}
     assert by_name["rms_norm"].choice == "decomposition"
 
 

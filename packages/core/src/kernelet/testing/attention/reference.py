@@ -1,0 +1,92 @@
+"""Attention, slow and obvious."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kernelet.contracts.attention import Attention, AttentionBatch, AttentionSpec
+from kernelet.contracts.cache import NULL_BLOCK, FullAttentionSpec
+from kernelet.contracts.offer import Settings
+
+NO_SETTINGS = Settings(plugin="reference")
+
+
+def attend(query: Tensor, key: Tensor, value: Tensor, spec: AttentionSpec, sinks: Tensor | None = None) -> Tensor:
+    """Attention of the last tokens of a sequence, written out in float64.
+
+    Args:
+        query: [n, num_heads, head_size] of the last n tokens.
+        key: [tokens, num_kv_heads, head_size]; tokens that no query sees may be left out at the beginning.
+        value: The same.
+        spec: Heads, scale, window and soft cap.
+        sinks: [num_heads], a logit more in each denominator.
+
+    Returns:
+        float64 [n, num_heads, head_size].
+    """
+    group = spec.num_heads // spec.num_kv_heads
+    key, value = (part.double().repeat_interleave(group, 1) for part in (key, value))
+    scores = torch.einsum("qhd,khd->hqk", query.double(), key) * spec.scale
+    if spec.soft_cap is not None:
+        scores = spec.soft_cap * torch.tanh(scores / spec.soft_cap)
+    position = torch.arange(len(key) - len(query), len(key), device=query.device)[:, None]
+    distance = position - torch.arange(len(key), device=query.device)
+    seen = distance >= 0
+    if spec.window is not None:
+        seen &= distance < spec.window
+    scores = scores.masked_fill(~seen, -torch.inf)
+    if sinks is not None:
+        column = sinks.double()[:, None, None].expand(-1, len(query), 1)
+        scores = torch.cat((scores, column), -1)
+    weights = scores.softmax(-1)[..., : len(key)]
+    return torch.einsum("hqk,khd->qhd", weights, value)
+
+
+class SlowAttention(Attention):
+    """Gathers what the queries of one request see, block by block, and attends; then the next request.
+
+    Raises:
+        ValueError: a token would be written to the null block, or a dropped block read.
+    """
+
+    def __init__(self, spec: AttentionSpec, settings: Settings = NO_SETTINGS) -> None:
+        super().__init__(spec, settings)
+
+    def allocate_cache(self, spec: FullAttentionSpec, num_blocks: int, device: Any) -> Tensor:
+        """[key or value, block, token, num_kv_heads, head_size]."""
+        shape = (2, num_blocks, spec.block_size, spec.num_kv_heads, spec.head_size)
+        return torch.zeros(shape, dtype=getattr(torch, spec.dtype), device=device)
+
+    def copy_blocks(self, cache: Tensor, sources: Sequence[int], destinations: Sequence[int]) -> None:
+        cache[:, list(destinations)] = cache[:, list(sources)].clone()
+
+    def build_metadata(self, batch: AttentionBatch, device: Any) -> AttentionBatch:
+        return batch
+
+    def write_kv(self, key: Tensor, value: Tensor, cache: Tensor, metadata: AttentionBatch) -> None:
+        blocks, offsets = np.divmod(metadata.slot_mapping, self.spec.block_size)
+        if (blocks == NULL_BLOCK).any():
+            raise ValueError("a slot of this step is in the null block")
+        cache[0][blocks, offsets] = key
+        cache[1][blocks, offsets] = value
+
+    def forward(self, query: Tensor, cache: Tensor, metadata: AttentionBatch, sinks: Tensor | None = None) -> Tensor:
+        result = torch.empty_like(query)
+        for row, length in enumerate(metadata.seq_lens.tolist()):
+            start, stop = metadata.query_start_loc[row : row + 2].tolist()
+            key, value = self._seen(cache, metadata.block_table[row], length, stop - start)
+            result[start:stop] = attend(query[start:stop], key, value, self.spec, sinks)
+        return result
+
+    def _seen(self, cache: Tensor, table: np.ndarray[Any, Any], length: int, queries: int) -> tuple[Tensor, Tensor]:
+        window = self.spec.window
+        first = 0 if window is None else max(0, length - queries - window + 1)
+        blocks, offsets = np.divmod(np.arange(first, length), self.spec.block_size)
+        if (table[blocks] == NULL_BLOCK).any():
+            raise ValueError("a token that this step sees is in the null block")
+        return cache[0][table[blocks], offsets], cache[1][table[blocks], offsets]

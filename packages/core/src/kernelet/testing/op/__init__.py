@@ -1,0 +1,3 @@
+"""Ops: the suite."""
+
+from __future__ import annotations

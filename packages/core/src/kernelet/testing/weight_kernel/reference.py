@@ -1,0 +1,106 @@
+"""Weights in canonical form, and the truth of every weight kernel: dequantize and multiply.
+
+Canonical tensors of a weight [out, in] (of experts: [experts, out, in], and so all others), whatever format it came in:
+
+===============  ======================================================================================================
+``weight``       one element an entry, unpacked: ``dense`` in the layer's dtype, ``int2`` to ``int8`` in int8, ``uint2``
+                 to ``uint8`` in uint8, ``e4m3fn`` and ``e5m2`` in the float8 dtype of that name
+``scales``       of the first, finest level: [ceil(out / block), ceil(in / block)]; a block of 0 is the whole axis;
+                 of further levels ``scales_1``, ``scales_2``, ...
+``zero_points``  as large as ``scales``: integers like ``weight``, or floats like ``scales``
+``permutation``  int32 [in]: column j of ``weight`` is multiplied with element ``permutation[j]`` of the input
+``input_scale``  float32 [], of inputs that are quantized statically
+===============  ======================================================================================================
+
+``w[o, i] = (weight[o, i] - zero_point) * scale * scale_1 * ...`` with the values of the blocks that hold (o, i).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import torch
+from torch import Tensor
+
+from kernelet.contracts.op import DENSE, Role, ScaleLevel, Support, WeightKernel, WeightScheme
+
+ELEMENTS: Mapping[str, torch.dtype] = MappingProxyType(
+    {f"int{bits}": torch.int8 for bits in range(2, 9)}
+    | {f"uint{bits}": torch.uint8 for bits in range(2, 9)}
+    | {"e4m3fn": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
+)
+"""Dtype of the canonical ``weight`` by element type; a dense weight has its layer's."""
+
+
+def scales_name(level: int) -> str:
+    """Name of a level's canonical tensor."""
+    return f"scales_{level}" if level else "scales"
+
+
+def blocks_of(level: ScaleLevel, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Shape of a level's scales."""
+    *experts, rows, columns = shape
+    over = [-(-size // block) if block else 1 for size, block in zip((rows, columns), level.block, strict=True)]
+    return (*experts, *over)
+
+
+def spread(values: Tensor, level: ScaleLevel, shape: tuple[int, ...]) -> Tensor:
+    """Values of blocks -> float64 values of elements, [..., out, in]."""
+    rows, columns = shape[-2:]
+    block_rows, block_columns = (block or size for block, size in zip(level.block, (rows, columns), strict=True))
+    whole = values.double().repeat_interleave(block_rows, -2).repeat_interleave(block_columns, -1)
+    return whole[..., :rows, :columns]
+
+
+def dequantize(weights: Mapping[str, Tensor], scheme: WeightScheme) -> Tensor:
+    """Canonical tensors -> float64 [..., out, in], columns in the order of the input.
+
+    Raises:
+        ValueError: the scheme has no canonical form here.
+    """
+    if scheme.opaque or scheme.codebook or (scheme.element != "dense" and scheme.element not in ELEMENTS):
+        raise ValueError(f"no reference for weights of {scheme}: their format's own dequantizer is the truth")
+    stored = weights["weight"]
+    shape = tuple(stored.shape)
+    values = stored.double()
+    if scheme.zero_point is not None:
+        values = values - spread(weights["zero_points"], scheme.scales[0], shape)
+    for index, level in enumerate(scheme.scales):
+        values = values * spread(weights[scales_name(index)], level, shape)
+    if not scheme.permuted:
+        return values
+    order = weights["permutation"].long().unsqueeze(-2).expand(shape)
+    return torch.empty_like(values).scatter_(-1, order, values)
+
+
+class ReferenceKernel(WeightKernel):
+    """Multiplies in float64 with a weight that was dequantized once.
+
+    Quantized inputs are not rounded: what a kernel loses by that is its own error.
+    """
+
+    @classmethod
+    def supports(cls, role: Role, scheme: WeightScheme, dtype: str, shape: tuple[int, ...]) -> Support:
+        known = scheme.element == "dense" or scheme.element in ELEMENTS
+        if scheme.opaque or scheme.codebook or not known:
+            return Support(ok=False, reason=f"has no reference for {scheme.opaque or scheme.element}")
+        return Support(ok=True)
+
+    def prepare(self, weights: Mapping[str, Tensor]) -> Tensor:
+        """A dense weight as it is; else in float64, and rows of a table in the dtype of its scales."""
+        if self.scheme == DENSE:
+            return weights["weight"]
+        whole = dequantize(weights, self.scheme)
+        return whole.to(weights["scales"].dtype) if self.role == "embedding" and self.scheme.scales else whole
+
+    def apply(self, x: Tensor, prepared: Tensor, bias: Tensor | None) -> Tensor:
+        return prepared[x] if self.role == "embedding" else _multiply(x, prepared, bias)
+
+    def apply_grouped(self, x: Tensor, prepared: Tensor, expert: int) -> Tensor:
+        return _multiply(x, prepared[expert], None)
+
+
+def _multiply(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    product = x.double() @ weight.double().T
+    return (product if bias is None else product + bias.double()).to(x.dtype)
