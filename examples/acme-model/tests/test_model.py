@@ -28,8 +28,9 @@ def save(folder: Path, **values: object) -> transformers.GPT2LMHeadModel:
     ids = {"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 0}
     torch.manual_seed(5)
     model = transformers.GPT2LMHeadModel(transformers.GPT2Config(**shape | ids | values)).eval()
-    for parameter in model.parameters():
-        parameter.data += torch.randn_like(parameter) * 0.2
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.2)
     model.save_pretrained(folder)
     words = {f"w{index}": index for index in range(VOCAB)}
     tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="w2"))

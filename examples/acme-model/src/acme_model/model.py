@@ -61,7 +61,7 @@ class GPT2(nn.Module):
         self.wpe = Table(context, "transformer.wpe", shape.positions, shape.hidden)
         self.h = nn.ModuleList([Block(context, shape, index) for index in range(shape.layers)])
         self.ln_f = Norm(context, shape.hidden, shape.eps)
-        self.lm_head = Dense(context, "lm_head", shape.vocab, shape.hidden, bias=False)
+        self.lm_head = Dense(context, "lm_head", shape.vocab, shape.hidden, bias=False, tied=shape.tied)
 
     def attention_layers(self) -> Sequence[SelfAttention]:
         return [block.attn for block in self.blocks()]
@@ -70,8 +70,6 @@ class GPT2(nn.Module):
         return [block for block in self.h if isinstance(block, Block)]
 
     def load_weights(self, reader: WeightReader) -> Iterator[str]:
-        if self.shape.tied:
-            self.lm_head.weight = None
         yield from fill(self, reader, tied=self.shape.tied)
         if self.shape.tied and self.wte.weight is not None:
             self.lm_head.use(self.wte.weight.data)

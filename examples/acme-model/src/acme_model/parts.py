@@ -20,13 +20,25 @@ class Dense(nn.Module):
 
     role: Role = "linear"
 
-    def __init__(self, context: ModelContext, name: str, outputs: int, inputs: int, *, bias: bool = True) -> None:
+    def __init__(
+        self, context: ModelContext, name: str, outputs: int, inputs: int, *, bias: bool = True, tied: bool = False
+    ) -> None:
+        """Selects the kernel.
+
+        Args:
+            context: The model's context.
+            name: Global name, for the plan.
+            outputs: Rows of the weight.
+            inputs: Columns of the weight.
+            bias: Whether there is a bias.
+            tied: There is no weight of its own: `use` gives it another's.
+        """
         super().__init__()
         choice = context.plugins.select_weight_kernel(self.role, DENSE, context.dtype_name, (outputs, inputs))
         context.record(name, self.role, choice.chosen.offer.name, f"dense [{outputs}, {inputs}]", choice.refused)
         target = context.plugins.load(choice.chosen)
         self.kernel = target(context.plugins.settings(choice.chosen.plugin), self.role, DENSE)
-        self.weight: nn.Parameter | None = parameter(context, outputs, inputs)
+        self.weight = None if tied else parameter(context, outputs, inputs)
         self.bias = parameter(context, outputs) if bias else None
         self.prepared: Any = None
 
