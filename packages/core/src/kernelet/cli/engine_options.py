@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from kernelet.config import env
@@ -22,6 +23,7 @@ METAVARS = {
     Kind.TEXT: "NAME",
     Kind.NAMES: "NAME,...",
     Kind.PAIRS: "[KIND=]NAME,...",
+    Kind.LOCK: "FILE",
     Kind.SETTINGS: "PLUGIN.KEY=VALUE",
 }
 
@@ -46,8 +48,11 @@ def add_option(group: argparse._ArgumentGroup, spec: OptionSpec) -> None:
     }
     if spec.kind is Kind.FLAG:
         group.add_argument(spec.flag, action=argparse.BooleanOptionalAction, **common)
+    elif spec.kind is Kind.LOCK:
+        group.add_argument(spec.flag, nargs="?", const=True, type=lock_file, metavar=METAVARS[spec.kind], **common)
     elif spec.kind is Kind.SETTINGS:
-        group.add_argument(spec.flag, action="append", metavar=METAVARS[spec.kind], **common)
+        checked = partial(read_setting, spec)
+        group.add_argument(spec.flag, action="append", type=checked, metavar=METAVARS[spec.kind], **common)
     else:
         metavar = "{" + ",".join(spec.choices) + "}" if spec.choices else METAVARS[spec.kind]
         group.add_argument(spec.flag, type=partial(read_flag, spec), metavar=metavar, **common)
@@ -64,6 +69,19 @@ def read_flag(spec: OptionSpec, text: str) -> Any:
         return read_option(spec, text, "value")
     except ConfigError as error:
         raise argparse.ArgumentTypeError(str(error).removeprefix("value: ")) from error
+
+
+def read_setting(spec: OptionSpec, text: str) -> str:
+    """The text of one ``--set``; a malformed one is wrong usage."""
+    read_flag(spec, text)
+    return text
+
+
+def lock_file(text: str) -> str:
+    """The name of a lock file; a word that follows ``--locked`` and is none was meant for something else."""
+    if not Path(text).is_file():
+        raise argparse.ArgumentTypeError(f"there is no lock file {text}: write --locked alone last, or --locked=FILE")
+    return text
 
 
 def engine_arguments(options: argparse.Namespace) -> dict[str, object]:

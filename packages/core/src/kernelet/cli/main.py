@@ -8,6 +8,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from kernelet.cli.usage import WRONG_USAGE, Parser, UsageError
+
 if TYPE_CHECKING:
     from kernelet.cli.commands import Command
 
@@ -40,10 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def exit_code(error: Exception) -> int:
-    """2 for wrong usage, else 1."""
-    from kernelet.cli.usage import UsageError
+    """2 for wrong usage, a sampling parameter out of its range included, else 1."""
+    from kernelet.errors import ParameterError
 
-    return 2 if isinstance(error, UsageError) else 1
+    return WRONG_USAGE if isinstance(error, UsageError | ParameterError) else 1
 
 
 def describe(error: Exception) -> str:
@@ -73,14 +75,14 @@ def dispatch(arguments: list[str]) -> int:
         parser.parse_args([argument for argument in before if argument != "--debug"] + ([name] if name else []))
         if name is None:
             parser.print_help()
-            return 2
+            return WRONG_USAGE
     assert name is not None
     return run_command(commands[name], arguments[arguments.index(name) + 1 :], debug="--debug" in before)
 
 
-def top_parser(commands: dict[str, Command]) -> argparse.ArgumentParser:
+def top_parser(commands: dict[str, Command]) -> Parser:
     """The parser of what stands before the command; it also writes the help."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="kernelet", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--version", action="store_true", help="show the version and exit")
@@ -94,7 +96,7 @@ def top_parser(commands: dict[str, Command]) -> argparse.ArgumentParser:
 def run_command(command: Command, arguments: list[str], *, debug: bool) -> int:
     """Parses a command's own arguments and runs it."""
     module = command.load()
-    parser = argparse.ArgumentParser(prog=f"kernelet {command.name}", description=command.help)
+    parser = Parser(prog=f"kernelet {command.name}", description=command.help)
     parser.add_argument("--debug", action="store_true", help="show tracebacks and all of the log")
     module.configure(parser)
     options = parser.parse_args(arguments)

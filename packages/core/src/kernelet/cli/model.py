@@ -23,6 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     path.add_argument("name", metavar="NAME", help=MODEL_HELP)
     for one in (listing, architectures):
         one.add_argument("--json", action="store_true", help="a JSON array")
+    path.add_argument("--json", action="store_true", help="a JSON object")
     for one in (listing, architectures, path):
         add_plugin_options(one)
 
@@ -33,7 +34,11 @@ def run(options: argparse.Namespace) -> int:
     if options.action == "path":
         from kernelet.engine.bootstrap import find_model
 
-        print(find_model(options.name, kernel))
+        folder = str(find_model(options.name, kernel))
+        if options.json:
+            print_json({"name": options.name, "path": folder})
+        else:
+            print(folder)
         return 0
     rows = list_models(kernel) if options.action == "list" else list_architectures(kernel)
     if options.json:

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from kernelet.request.outputs import CompletionOutput, Logprob, RequestOutput
 
 
+SHORT = 32
+"""Columns up to this width, which hold names, are never wrapped."""
+
+
 def print_json(value: object) -> None:
     """One object on one line."""
     print(json.dumps(value, ensure_ascii=False, allow_nan=False), flush=True)
@@ -76,7 +80,7 @@ def finite(value: float | None) -> float | None:
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Columns as wide as they need; the last one wraps in a terminal. Plain text when piped."""
+    """Columns as wide as they need; in a terminal long ones wrap, so that a row fits. Plain text when piped."""
     from rich.console import Console
     from rich.table import Table
 
@@ -86,8 +90,9 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
             print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in header:
-        table.add_column(name, overflow="fold")
+    for column, name in enumerate(header):
+        short = max(len(row[column]) for row in [header, *rows]) <= SHORT
+        table.add_column(name, overflow="fold", no_wrap=short)
     for row in rows:
         table.add_row(*row)
     Console().print(table, markup=False)

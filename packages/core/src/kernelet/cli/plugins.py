@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from kernelet.cli import new_plugin
+from kernelet.cli import lock_plugins, new_plugin
+from kernelet.cli.commands import CommandModule
 from kernelet.cli.output import print_json, print_table
 from kernelet.cli.plugin_options import add_plugin_options, boot
 from kernelet.errors import UnknownPluginError
@@ -15,23 +18,27 @@ if TYPE_CHECKING:
     from kernelet.kernel import PluginReport
 
 
+SUBCOMMANDS: Mapping[str, CommandModule] = MappingProxyType({"lock": lock_plugins, "new": new_plugin})
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the subcommands."""
     commands = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     listing = commands.add_parser("list", help="all plugins with their state")
     show = commands.add_parser("show", help="everything about one plugin")
     show.add_argument("name", metavar="NAME", help="the plugin's name, as in the list")
+    lock_plugins.configure(commands.add_parser("lock", help="write down what runs here, for --locked"))
     new_plugin.configure(commands.add_parser("new", help="write a package to start a plugin from"))
     for one in (listing, show):
         one.add_argument("--json", action="store_true", help="JSON")
-        add_plugin_options(one)
+        add_plugin_options(one, locked=False)
 
 
 def run(options: argparse.Namespace) -> int:
     """Boots the plugins without an engine, probes platforms, and reports."""
-    if options.action == "new":
-        return new_plugin.run(options)
-    kernel = boot(options)
+    if options.action in SUBCOMMANDS:
+        return SUBCOMMANDS[options.action].run(options)
+    kernel = boot(options, locked=False)
     kernel.probe_platforms()
     if options.action == "list":
         print_list(kernel.reports, as_json=options.json)
@@ -60,10 +67,10 @@ def print_list(reports: tuple[PluginReport, ...], *, as_json: bool) -> None:
         print_json(rows)
         return
     cells = [
-        (row["name"], f"{row['distribution']} {row['version']}", row["state"], row["reason"], shorten(row["offers"]))
+        (row["name"], f"{row['distribution']} {row['version']}", row["state"], shorten(row["offers"]), row["reason"])
         for row in rows
     ]
-    print_table(("NAME", "DISTRIBUTION", "STATE", "REASON", "OFFERS"), cells)
+    print_table(("NAME", "DISTRIBUTION", "STATE", "OFFERS", "REASON"), cells)
 
 
 def shorten(offers: list[str], most: int = 4) -> str:
@@ -93,5 +100,7 @@ def print_one(report: PluginReport, *, as_json: bool) -> None:
         print()
         rows = [(offer.kind, offer.name, str(offer.state), offer.reason or offer.summary) for offer in report.offers]
         print_table(("KIND", "OFFER", "STATE", "ABOUT"), rows)
+    for line in report.deprecated:
+        print(f"\ndeprecated: it uses {line}")
     if report.trace:
         print(f"\n{report.trace.rstrip()}")

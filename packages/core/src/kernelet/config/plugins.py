@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+LOCK_FILE = "kernelet.lock"
+"""The lock file of who names none."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class PluginsConfig:

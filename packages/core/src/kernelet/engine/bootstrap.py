@@ -213,6 +213,7 @@ def plugins_config(options: EngineOptions) -> PluginsConfig:
         attention=options.attention_backend,
         kernels=options.weight_kernel,
         logits_processors=tuple(options.logits_processors),
+        locked=options.locked or "",
         settings=options.set,
     )
 

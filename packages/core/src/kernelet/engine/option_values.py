@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from kernelet.config.plugins import LOCK_FILE
 from kernelet.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ class Kind(Enum):
     TEXT = "text"
     NAMES = "names, separated by commas"
     PAIRS = "NAME or KIND=NAME, separated by commas"
+    LOCK = "a lock file, or true for kernelet.lock"
     SETTINGS = "PLUGIN.KEY=VALUE, separated by semicolons"
 
 
@@ -93,6 +96,14 @@ def read_text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+def read_lock(value: object) -> str | None:
+    """The file's name; empty for false."""
+    found = read_flag(value)
+    if found is not None:
+        return LOCK_FILE if found else ""
+    return read_text(os.fspath(value) if isinstance(value, os.PathLike) else value)
+
+
 def read_names(value: object) -> tuple[str, ...] | None:
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())
@@ -139,6 +150,7 @@ READERS = MappingProxyType(
         Kind.TEXT: read_text,
         Kind.NAMES: read_names,
         Kind.PAIRS: read_pairs,
+        Kind.LOCK: read_lock,
         Kind.SETTINGS: read_settings,
     }
 )

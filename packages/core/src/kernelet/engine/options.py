@@ -77,6 +77,9 @@ class EngineOptions:
         None, Kind.NAMES, "plugins to load: NAME,... only these; +NAME adds to the default; empty: none"
     )
     plugins_block: Sequence[str] = option((), Kind.NAMES, "plugins not to load")
+    locked: str | None = option(
+        None, Kind.LOCK, "refuse to start with other plugins than a lock file says; without FILE: kernelet.lock"
+    )
     set: Mapping[str, Mapping[str, object]] = option({}, Kind.SETTINGS, "a plugin's own option, as PLUGIN.KEY=VALUE")
     log_stats: bool = option(False, Kind.FLAG, "log throughput and cache use about every ten seconds")
 

@@ -23,7 +23,6 @@ from kernelet.kernel.digest import offer_digest
 from kernelet.kernel.record import Record
 from kernelet.kernel.report import State
 
-DEFAULT_FILE = "kernelet.lock"
 FORMAT = 1
 
 HEADER = """\

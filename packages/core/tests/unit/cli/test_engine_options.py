@@ -37,6 +37,7 @@ EXAMPLES = {
     "logits_processors": ["--logits-processors", "a,b"],
     "plugins": ["--plugins", "a,+b"],
     "plugins_block": ["--plugins-block", "c"],
+    "locked": ["--locked", __file__],
     "set": ["--set", "p.x=1", "--set", "p.y=2"],
     "log_stats": ["--log-stats"],
 }
@@ -62,6 +63,14 @@ def test_flags_can_be_written_again_for_another_process(parse):
     again = parse(*flags_of(options))
     assert engine_arguments(again) == engine_arguments(options)
     assert again.config == "/dev/null"
+
+
+def test_a_lock_file_is_named_or_the_usual_one(parse, capsys):
+    assert resolved_options(parse("--locked")).options.locked == "kernelet.lock"
+    assert resolved_options(parse(f"--locked={__file__}")).options.locked == __file__
+    with pytest.raises(SystemExit):
+        parse("--locked", "smollm2")
+    assert "there is no lock file smollm2: write --locked alone last, or --locked=FILE" in capsys.readouterr().err
 
 
 def test_nothing_given_is_nothing_set(parse):

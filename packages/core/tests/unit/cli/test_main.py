@@ -11,7 +11,7 @@ import pytest
 from kernelet.cli import commands
 from kernelet.cli.main import main
 from kernelet.cli.usage import UsageError
-from kernelet.errors import KerneletError
+from kernelet.errors import ConfigError, KerneletError, ParameterError
 
 COMMAND = [sys.executable, "-m", "kernelet.cli"]
 
@@ -60,6 +60,18 @@ def test_an_unknown_command_is_wrong_usage(kernelet):
     assert "'fly'" in err
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [["run"], ["run", "m", "--nope"], ["run", "m", "--set", "x"], ["run", "m", "--dtype", "int8"], ["plugins"]],
+)
+def test_wrong_usage_is_one_line_and_2(kernelet, arguments):
+    code, out, err = kernelet(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert f"(`kernelet {arguments[0]} --help` tells more)" in err
+    assert err.count("\n") == 1
+
+
 def test_the_exit_code_is_the_commands(kernelet, stub):
     stub(lambda options: 7)
     assert kernelet("run")[0] == 7
@@ -70,6 +82,8 @@ def test_the_exit_code_is_the_commands(kernelet, stub):
     [
         (KerneletError("do this"), 1, "error: do this\n"),
         (UsageError("not so"), 2, "error: not so\n"),
+        (ParameterError("top_p", "must be in (0, 1]"), 2, "error: top_p: must be in (0, 1]\n"),
+        (ConfigError("not here"), 1, "error: not here\n"),
         (RuntimeError("a bug"), 1, "error: RuntimeError: a bug (run it again with --debug for the traceback)\n"),
     ],
 )

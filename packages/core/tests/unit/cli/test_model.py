@@ -39,6 +39,8 @@ def test_architectures(kernelet):
 
 def test_the_path_and_nothing_else(kernelet, null_folder):
     assert kernelet("model", "path", null_folder) == (0, null_folder + "\n", "")
+    code, out, _ = kernelet("model", "path", null_folder, "--json")
+    assert (code, json.loads(out)) == (0, {"name": null_folder, "path": null_folder})
     code, out, err = kernelet("model", "path", "/no/such")
     assert (code, out) == (1, "")
     assert "there is no model" in err

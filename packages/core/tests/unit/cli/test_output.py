@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 import sys
 
 import pytest
@@ -60,6 +61,18 @@ def test_a_table_in_a_terminal_keeps_brackets(monkeypatch, capsys):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     print_table(("NAME",), [("[red]x[/red]",)])
     assert "[red]x[/red]" in capsys.readouterr().out
+
+
+def test_a_table_in_a_terminal_wraps_what_is_long_and_keeps_names(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "60")
+    rows = [("a-plugin-with-a-name", "word " * 30, "active", "other " * 30)]
+    print_table(("NAME", "REASON", "STATE", "OFFERS"), rows)
+    lines = re.sub(r"\x1b\[\d*m", "", capsys.readouterr().out).splitlines()
+    assert max(map(len, lines)) <= 60
+    assert len(lines) > 10
+    assert lines[1].startswith("a-plugin-with-a-name ")
+    assert " active " in lines[1]
 
 
 def test_json_refuses_what_is_none():

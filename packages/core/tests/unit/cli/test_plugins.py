@@ -20,7 +20,7 @@ def test_the_list_as_json(kernelet):
 def test_the_list_as_a_table(kernelet):
     _, out, _ = kernelet("plugins", "list")
     header, *rows = out.splitlines()
-    assert header.split() == ["NAME", "DISTRIBUTION", "STATE", "REASON", "OFFERS"]
+    assert header.split() == ["NAME", "DISTRIBUTION", "STATE", "OFFERS", "REASON"]
     assert any(row.startswith("core ") and "active" in row for row in rows)
 
 

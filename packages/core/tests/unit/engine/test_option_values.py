@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 
@@ -33,6 +34,13 @@ def spec(kind, default=None, **limits):
         (Kind.SETTINGS, "a.b=1; a.c.d=x=y", {"a": {"b": "1"}, "a.c": {"d": "x=y"}}),
         (Kind.SETTINGS, ["a.b=1", "a.c=2"], {"a": {"b": "1", "c": "2"}}),
         (Kind.SETTINGS, {"a": {"b": 1}}, {"a": {"b": 1}}),
+        (Kind.LOCK, "a.lock", "a.lock"),
+        (Kind.LOCK, Path("a.lock"), "a.lock"),
+        (Kind.LOCK, True, "kernelet.lock"),
+        (Kind.LOCK, "yes", "kernelet.lock"),
+        (Kind.LOCK, False, ""),
+        (Kind.LOCK, "off", ""),
+        (Kind.LOCK, None, None),
         (Kind.INTEGER, None, None),
     ],
 )
@@ -54,6 +62,8 @@ def test_text_and_typed_values_come_to_one_form(kind, given, expected):
         (Kind.TEXT, 5),
         (Kind.NAMES, 5),
         (Kind.NAMES, [5]),
+        (Kind.LOCK, ""),
+        (Kind.LOCK, 5),
         (Kind.PAIRS, {"a": 5}),
         (Kind.SETTINGS, "a=1"),
         (Kind.SETTINGS, "a.b"),
