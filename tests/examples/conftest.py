@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -11,28 +12,45 @@ from environments import Environment
 
 ROOT = Path(__file__).parent.parent.parent
 CORE = ("packages/core", "packages/platform-cpu", "packages/models-decoder")
+ACME = ("acme-model", "acme-weights-encrypted", "acme-watermark", "acme-recorder")
+"""Examples that need no compiler and select nothing by being there."""
+
+
+@pytest.fixture(scope="session")
+def copy_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A copy of an example's folder, outside of this repository and without what an earlier build left."""
+    house = tmp_path_factory.mktemp("examples")
+    left = shutil.ignore_patterns("build", "dist", "*.egg-info", "__pycache__", ".*_cache")
+    return cache(lambda name: Path(shutil.copytree(ROOT / "examples" / name, house / name, ignore=left)))
 
 
 @pytest.fixture(scope="session")
 def environment_of(
-    wheel_of: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory
+    wheel_of: Callable[[Path], Path], copy_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[..., Environment]:
     """``environment_of("examples/acme-model", ...)``: core, the CPU, the decoders and those; made once a session."""
 
     @cache
-    def make(*projects: str) -> Environment:
-        wheels = [wheel_of(ROOT / project) for project in (*CORE, *projects)]
-        return Environment(tmp_path_factory.mktemp("environment") / "venv", *wheels)
+    def make(*examples: str) -> Environment:
+        projects = [*(ROOT / project for project in CORE), *(copy_of(Path(example).name) for example in examples)]
+        return Environment(tmp_path_factory.mktemp("environment") / "venv", *map(wheel_of, projects))
 
     return make
 
 
 @pytest.fixture(scope="session")
 def acme(environment_of: Callable[..., Environment]) -> Environment:
-    """The four packages that need no compiler and select nothing by being there."""
-    return environment_of(
-        "examples/acme-model",
-        "examples/acme-weights-encrypted",
-        "examples/acme-watermark",
-        "examples/acme-recorder",
-    )
+    """The packages of ``ACME`` together."""
+    return environment_of(*(f"examples/{name}" for name in ACME))
+
+
+@pytest.fixture(scope="session")
+def own_tests(copy_of: Callable[[str], Path]) -> Callable[..., str]:
+    """``own_tests(environment, "acme-model", ...)``: runs these examples' own tests and suites, warnings are errors."""
+
+    def run(environment: Environment, *examples: str) -> str:
+        folders = [str(copy_of(name) / "tests") for name in examples]
+        options = ("-q", "-W", "error", "--import-mode=importlib", "-p", "no:cacheprovider", "--durations=5")
+        return environment.run("-m", "pytest", *options, *folders, OMP_NUM_THREADS="1")
+
+    return run
