@@ -163,10 +163,11 @@ def start_core(configured: Configured) -> RunningCore:
     executor: Executor = kernel.load(owned)(config, configured.platform, kernel)
     try:
         plan = executor.start()
-        kernel.check_selected()
         if plan.cache is None:
             raise KerneletError(f"executor {owned.offer.name!r} returned a plan without cache groups: report it")
         core = EngineCore.from_plugins(config, executor, plan.cache, kernel)
+        kernel.check_selected()
+        stats = StatDispatcher(kernel.make_all(StatLoggerOffer, engine_info(config, plan)))
         kernel.lifecycle.engine_started()
     except BaseException:
         executor.shutdown()
@@ -175,7 +176,7 @@ def start_core(configured: Configured) -> RunningCore:
         core=core,
         plan=plan,
         close=Once(kernel.lifecycle.engine_stopped, executor.shutdown),
-        stats=StatDispatcher(kernel.make_all(StatLoggerOffer, engine_info(config, plan))),
+        stats=stats,
         controls={},
     )
 

@@ -30,6 +30,7 @@ from kernelet.errors import (
     ModelNotFoundError,
     ParameterError,
     PluginError,
+    SelectionError,
     TokenizerError,
     UnknownPluginError,
     UnsupportedModelError,
@@ -80,6 +81,31 @@ def test_a_stat_logger_that_cannot_be_made_and_was_named_stops_the_start(null_fo
     options = resolve_options({"plugins": ["core", PLUGIN], "platform": "null"}, environ={})
     with pytest.raises(PluginError, match="unmakeable"):
         start(configure_engine(str(null_folder), options, [Unmakeable(target)]))
+
+
+class Disagreeing:
+    name = "disagreeing"
+
+    @hookimpl
+    def kernelet_schedulers(self):
+        target = "kernelet.scheduler.policies:FCFSPolicy"
+        return (
+            SchedulerOffer(name="against-lru", target=target, priority=-1, conflicts=("cache:lru",)),
+            SchedulerOffer(name="for-lru", target=target, priority=-2, requires=("cache:lru",)),
+        )
+
+
+def test_everything_that_is_selected_must_go_together(null_folder):
+    """Also what the core selects after the executor has started."""
+    options = {"plugins": ["core", PLUGIN], "platform": "null"}
+
+    def begin(policy):
+        resolved = resolve_options({**options, "scheduling_policy": policy}, environ={})
+        return start(configure_engine(str(null_folder), resolved, [Disagreeing()]))
+
+    with pytest.raises(SelectionError, match="executor:against-lru .* does not work together with cache:lru"):
+        begin("against-lru")
+    begin("for-lru").close()
 
 
 class Late(SchedulingPolicy):
