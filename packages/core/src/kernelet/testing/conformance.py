@@ -12,16 +12,18 @@ from safetensors.torch import save_file
 from kernelet.contracts.cache import CachePolicyOffer
 from kernelet.contracts.executor import SchedulerOffer
 from kernelet.contracts.model import WeightFormatOffer
+from kernelet.contracts.stats import StatLoggerOffer
 from kernelet.kernel.loader import BUILTIN
 from kernelet.testing.cache_policy import CachePolicyCapabilities, CachePolicySuite
 from kernelet.testing.offered import Offered, find_offer
 from kernelet.testing.scheduler import SchedulerCapabilities, SchedulerSuite
+from kernelet.testing.stat_logger import StatLoggerSuite
 from kernelet.testing.weight_format import WeightFormatCapabilities, WeightFormatSuite
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["TestFCFS", "TestLRU", "TestPriority", "TestSafetensors"]
+__all__ = ["TestFCFS", "TestLRU", "TestLogging", "TestPriority", "TestSafetensors"]
 
 
 class TestFCFS(SchedulerSuite):
@@ -46,6 +48,12 @@ class TestLRU(CachePolicySuite):
     @pytest.fixture
     def offered(self) -> Offered[CachePolicyOffer]:
         return find_offer(BUILTIN, CachePolicyOffer, "lru")
+
+
+class TestLogging(StatLoggerSuite):
+    @pytest.fixture
+    def offered(self) -> Offered[StatLoggerOffer]:
+        return find_offer(BUILTIN, StatLoggerOffer, "logging")
 
 
 class TestSafetensors(WeightFormatSuite):
