@@ -10,6 +10,7 @@ import importlib.machinery
 import importlib.util
 import inspect
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import Distribution
 from pathlib import Path
@@ -64,11 +65,19 @@ def _total(hashes: dict[str, str]) -> str:
 
 
 def _sha256(path: str) -> str:
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - hundreds of small files, as below
+        return hashlib.sha256(file.read()).hexdigest()
 
 
-def _wanted(path: Path) -> bool:
-    return path.suffix != COMPILED and "__pycache__" not in path.parts and path.is_file()
+def _files_below(folder: str) -> Iterator[tuple[str, str]]:
+    """Name, which starts with the folder's own, and path of every file that is not compiled."""
+    start = len(os.path.dirname(folder)) + 1  # noqa: PTH120 - as above
+    for parent, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        for file in files:
+            path = os.path.join(parent, file)  # noqa: PTH118
+            if not file.endswith(COMPILED) and os.path.isfile(path):  # noqa: PTH113
+                yield path[start:].replace(os.sep, "/"), path
 
 
 def _recorded(distribution: Distribution | None) -> dict[str, Recorded]:
@@ -100,12 +109,10 @@ def _unrecorded(files: dict[str, str]) -> dict[str, str]:
     suffixes = tuple(suffix for suffix in importlib.machinery.all_suffixes() if suffix != COMPILED)
     tops = [name for name in files if name.endswith("/__init__.py") and name.count("/") == 1]
     return {
-        name: str(path)
-        for folder in (Path(files[top]).parent for top in tops)
-        for path in folder.rglob("*")
-        if path.name.endswith(suffixes)
-        and _wanted(path)
-        and (name := path.relative_to(folder.parent).as_posix()) not in files
+        name: path
+        for folder in (os.path.dirname(files[top]) for top in tops)  # noqa: PTH120
+        for name, path in _files_below(folder)
+        if name.endswith(suffixes) and name not in files
     }
 
 
@@ -124,12 +131,7 @@ def _top_files(entry_point: str) -> dict[str, str]:
     spec = importlib.util.find_spec(entry_point.partition(":")[0].partition(".")[0])
     if spec is None:
         return {}
-    folders = [Path(folder) for folder in spec.submodule_search_locations or ()]
+    folders = list(spec.submodule_search_locations or ())
     if not folders:
         return {Path(spec.origin).name: spec.origin} if spec.origin else {}
-    return {
-        path.relative_to(folder.parent).as_posix(): str(path)
-        for folder in folders
-        for path in sorted(folder.rglob("*"))
-        if _wanted(path)
-    }
+    return {name: path for folder in folders for name, path in _files_below(folder)}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from email.message import Message
+from email.parser import HeaderParser
 from importlib.metadata import Distribution
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -17,6 +19,8 @@ API_GROUP = "kernelet.api"
 """Entry points of this group name a contract domain and the version that the plugin was built for."""
 
 ENTRY_POINTS_FILE = "entry_points.txt"
+METADATA_FILES = ("METADATA", "PKG-INFO", "")
+"""Of a wheel, of an egg-info folder, of an egg-info that is a file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,10 +135,18 @@ def _root(distribution: Distribution) -> str:
     return str(distribution.locate_file(""))
 
 
+def _headers(distribution: Distribution) -> Message:
+    """The metadata without the long description below it, which costs more to read than all the rest."""
+    text = next((text for name in METADATA_FILES if (text := distribution.read_text(name))), "")
+    return HeaderParser().parsestr(text.partition("\n\n")[0])
+
+
 def _candidates(distribution: Distribution) -> list[Candidate]:
-    name = distribution.metadata["Name"]
+    headers = _headers(distribution)
+    name = headers["Name"]
     if not name:
         raise ValueError("it has entry points but no Name")
+    requirements = headers.get_all("Requires-Dist") or distribution.requires or ()
     entry_points = distribution.entry_points
     api = sorted((point.name, point.value) for point in entry_points.select(group=API_GROUP))
     return [
@@ -142,9 +154,9 @@ def _candidates(distribution: Distribution) -> list[Candidate]:
             name=point.name,
             entry_point=point.value,
             distribution=name,
-            version=distribution.version,
+            version=headers["Version"],
             path=_root(distribution),
-            requirements=tuple(distribution.requires or ()),
+            requirements=tuple(requirements),
             api=tuple(api),
             metadata=distribution,
         )
@@ -159,13 +171,16 @@ def _resolve_shadowing(candidate: Candidate, search_path: Sequence[str] | None) 
         The candidate, None where an earlier copy of its distribution offers it already, and a remark.
     """
     first = next(iter(_distributions(search_path, candidate.distribution)), None)
-    if first is None or (_root(first) == candidate.path and first.version == candidate.version):
+    if first is None:
+        return candidate, ""
+    version = _headers(first)["Version"]
+    if _root(first) == candidate.path and version == candidate.version:
         return candidate, ""
     remark = (
-        f"{candidate.distribution} is installed twice: {first.version} in {_root(first)} hides "
+        f"{candidate.distribution} is installed twice: {version} in {_root(first)} hides "
         f"{candidate.version} in {candidate.path}"
     )
     if any(point.name == candidate.name for point in first.entry_points.select(group=PLUGIN_GROUP)):
-        return None, f"{remark}; remove one of them" if first.version != candidate.version else ""
+        return None, f"{remark}; remove one of them" if version != candidate.version else ""
     problem = f"{remark} and has no plugin {candidate.name!r}; remove what is in {_root(first)} (a stale egg-info?)"
     return replace(candidate, problem=problem), ""

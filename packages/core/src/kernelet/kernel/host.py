@@ -37,11 +37,19 @@ class _Holder:
         self.__dict__.update(functions)
 
 
+class _Manager(pluggy.PluginManager):
+    """Looks at a plugin's own names only; half of what ``dir`` lists is Python's."""
+
+    def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
+        return None if name.startswith("__") else super().parse_hookimpl_opts(plugin, name)
+
+
 class PluginHost:
     """Hook specifications and the plugins that implement them."""
 
     def __init__(self) -> None:
-        self._manager = pluggy.PluginManager(PROJECT)
+        self._manager = _Manager(PROJECT)
+        self._callers: dict[str, pluggy.HookCaller] = {}
         self._specs: dict[str, tuple[str, ...]] = {}  # parameters by hook
         for domain in DOMAINS:
             self.add_specs(importlib.import_module(f"kernelet.hookspecs.{domain}"))
@@ -74,10 +82,12 @@ class PluginHost:
             PluginError: an unknown hook, a signature that does not fit, or no hook at all.
         """
         functions = self._implementations(plugin, only)
+        holder = _Holder({attribute: function for attribute, _, function in functions})
         try:
-            self._manager.register(_Holder({attribute: function for attribute, _, function in functions}), name)
+            self._manager.register(holder, name)
         except pluggy.PluginValidationError as error:
             raise PluginError(str(error)) from error
+        self._callers |= {caller.name: caller for caller in self._manager.get_hookcallers(holder) or ()}
         return frozenset(hook for _, hook, _ in functions)
 
     def unregister(self, name: str) -> None:
@@ -87,14 +97,7 @@ class PluginHost:
 
     def call(self, hook: str, *, reverse: bool = False, **arguments: Any) -> list[Answer[Any]]:
         """Calls every plugin's implementation: ``tryfirst`` ones, the others, ``trylast`` ones, each by plugin name."""
-        implementations = [
-            implementation
-            for _, plugin in self._manager.list_name_plugin()
-            for caller in self._manager.get_hookcallers(plugin) or ()
-            if caller.name == hook
-            for implementation in caller.get_hookimpls()
-            if implementation.plugin is plugin
-        ]
+        implementations = self._callers[hook].get_hookimpls() if hook in self._callers else []
         ordered = sorted(implementations, key=lambda i: (i.trylast - i.tryfirst, i.plugin_name), reverse=reverse)
         return [self._call_one(implementation, arguments) for implementation in ordered]
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from kernelet.kernel.discovery import Candidate, discover
+from kernelet.kernel.discovery import Candidate, Discovery, discover
 
 ENTRY_POINTS = """\
 [kernelet.plugins]
@@ -65,6 +65,24 @@ def test_two_distributions_of_one_name_are_both_found(distributions):
 def test_required_distributions(requirements, names):
     candidate = Candidate(name="x", entry_point="x", distribution="x", requirements=requirements)
     assert candidate.required_distributions() == names
+
+
+@pytest.mark.parametrize("as_file", [False, True])
+def test_egg_info(tmp_path, as_file):
+    """A folder with its requirements in a file of their own, as setuptools leaves it, or one file, which has none."""
+    text = "Metadata-Version: 2.1\nName: acme-old\nVersion: 1.5\n\nRequires-Dist: is only text here\n"
+    info = tmp_path / "acme_old.egg-info"
+    if as_file:
+        info.write_text(text)
+        assert discover([str(tmp_path)]) == Discovery(candidates=())
+        return
+    info.mkdir()
+    (info / "PKG-INFO").write_text(text)
+    (info / "requires.txt").write_text("kernelet-core>=0.1\n\n[testing]\npytest\n")
+    (info / "entry_points.txt").write_text("[kernelet.plugins]\nold = acme_old.plugin\n")
+    (found,) = discover([str(tmp_path)]).candidates
+    assert (found.name, found.distribution, found.version) == ("old", "acme-old", "1.5")
+    assert found.required_distributions() == {"kernelet-core"}
 
 
 def test_text_for_people():
