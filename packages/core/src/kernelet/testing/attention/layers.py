@@ -1,0 +1,160 @@
+"""Which layers an offer says it serves, and the ones that the suite asks it to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from kernelet.contracts.attention import AttentionOffer, AttentionSpec
+from kernelet.contracts.platform import Capabilities
+from kernelet.kernel.select.attention import why_not
+
+DTYPES = ("float64", "float32", "bfloat16", "float16")
+TOLERANCES: Mapping[str, float] = MappingProxyType(
+    {"float64": 1e-12, "float32": 2e-5, "bfloat16": 3e-2, "float16": 4e-3}
+)
+"""Allowed error of a result e is this times ``1 + |e|``."""
+
+WINDOW = 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionCapabilities:
+    """What an attention promises beyond its offer.
+
+    Attributes:
+        dtypes: Dtypes to try; empty: those of the offer, or all four. A platform without float64 names its own.
+        head_sizes: Head sizes to try where the offer says that any will do.
+        block_sizes: Block sizes to try; empty: the smallest, an odd multiple of it, and about 16.
+        tolerances: By dtype, instead of those of the kit.
+        copies_blocks: Has ``copy_blocks``.
+        batch_invariant: A row has the same bits in every batch.
+        deterministic: The same step has the same bits each time, whatever its other rows hold.
+        max_len: Tokens of the longest request to try.
+    """
+
+    dtypes: tuple[str, ...] = ()
+    head_sizes: tuple[int, ...] = (5, 64)
+    block_sizes: tuple[int, ...] = ()
+    tolerances: Mapping[str, float] = field(default_factory=dict)
+    copies_blocks: bool = True
+    batch_invariant: bool = False
+    deterministic: bool = True
+    max_len: int = 2500
+
+
+@dataclass(frozen=True, kw_only=True)
+class Feature:
+    """A kind of layer.
+
+    Attributes:
+        changes: Of the plain spec.
+        says: What must hold, in a sentence.
+    """
+
+    changes: Mapping[str, Any]
+    says: str
+
+
+FEATURES: Mapping[str, Feature] = MappingProxyType(
+    {
+        "full": Feature(
+            changes={},
+            says="forward() must be causal attention: softmax(scale * q.k) over a token and all before it, times v",
+        ),
+        "grouped heads": Feature(
+            changes={"num_kv_heads": 2},
+            says="query head h must use key and value head h // (num_heads / num_kv_heads)",
+        ),
+        "one key head": Feature(
+            changes={"num_kv_heads": 1}, says="all query heads must use the only key and value head"
+        ),
+        "window": Feature(
+            changes={"window": WINDOW},
+            says="with a window, a token must see itself and the window - 1 tokens before it, and no other",
+        ),
+        "window of one": Feature(changes={"window": 1}, says="with a window of 1, a token must see itself alone"),
+        "soft cap": Feature(
+            changes={"soft_cap": 1.5},
+            says="with a soft cap, scaled scores must become cap * tanh(scores / cap)",
+        ),
+        "sinks": Feature(changes={"sinks": True}, says="a head's sink must join the softmax's denominator"),
+        "all": Feature(
+            changes={"num_kv_heads": 2, "window": WINDOW + 1, "soft_cap": 2.0, "sinks": True},
+            says="window, soft cap and sinks must hold together",
+        ),
+    }
+)
+
+
+class Layers:
+    """Specs of layers that one offer says it serves.
+
+    Args:
+        offer: The attention's.
+        capabilities: What it promises beyond.
+    """
+
+    def __init__(self, offer: AttentionOffer, capabilities: AttentionCapabilities) -> None:
+        self.offer = offer
+        self.capabilities = capabilities
+        self.dtypes = capabilities.dtypes or offer.dtypes or DTYPES
+        self.head_sizes = offer.head_sizes or capabilities.head_sizes
+        least = offer.block_size_multiple
+        usual = least * -(-16 // least)
+        self.block_sizes = capabilities.block_sizes or tuple(sorted({least, 3 * least, usual}))
+        self.exact = next((dtype for dtype in ("float64", "float32") if dtype in self.dtypes), self.dtypes[0])
+
+    def serves(self, spec: AttentionSpec) -> bool:
+        """Whether the offer says so, on a platform that has all that it requires."""
+        platform = Capabilities(
+            device_type="any",
+            dtypes=self.dtypes,
+            memory_bytes=0,
+            features=self.offer.required_features,
+            compute_capability=self.offer.min_compute_capability,
+        )
+        return not why_not(self.offer, spec, platform)
+
+    def spec(self, **changes: Any) -> AttentionSpec:
+        """A layer with the most exact dtype, four heads, and blocks of a few tokens."""
+        least = self.offer.block_size_multiple
+        values: dict[str, Any] = {
+            "kind": "full" if changes.get("window") is None else "sliding",
+            "num_heads": 4,
+            "num_kv_heads": 4,
+            "head_size": min(self.head_sizes, key=lambda size: abs(size - 8)),
+            "dtype": self.exact,
+            "block_size": least * -(-4 // least),
+        }
+        values |= changes
+        return AttentionSpec(**{"scale": values["head_size"] ** -0.5, **values})
+
+    def plain(self, **changes: Any) -> AttentionSpec | None:
+        """The plainest layer that is served: full, else sliding with a window that hides nothing; None for neither."""
+        full = self.spec(**changes)
+        sliding = self.spec(**changes, window=1 << 20)
+        return next((spec for spec in (full, sliding) if self.serves(spec)), None)
+
+    def features(self) -> Iterator[tuple[AttentionSpec, str]]:
+        """Every kind of layer that is served, and what must hold of it."""
+        for feature in FEATURES.values():
+            spec = self.spec(**feature.changes)
+            if self.serves(spec):
+                yield spec, feature.says
+
+    def offered(self) -> Iterator[AttentionSpec]:
+        """Every combination of kind, dtype, head size and block size that is served."""
+        for dtype in self.dtypes:
+            for head_size in self.head_sizes:
+                for block_size in self.block_sizes:
+                    for window in (None, WINDOW):
+                        spec = self.spec(dtype=dtype, head_size=head_size, block_size=block_size, window=window)
+                        if self.serves(spec):
+                            yield spec
+
+    def tolerance(self, spec: AttentionSpec) -> float:
+        """Of results."""
+        return self.capabilities.tolerances.get(spec.dtype, TOLERANCES.get(spec.dtype, 0.0))
