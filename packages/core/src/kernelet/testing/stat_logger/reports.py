@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from functools import cache
 
 from hypothesis import strategies as st
 
@@ -63,8 +64,9 @@ def engine(index: int = 0) -> EngineInfo:
     )
 
 
+@cache
 def null_run(seed: int) -> Run:
-    """A run with preemptions, prefix hits, cut prefills and aborts."""
+    """A run with preemptions, prefix hits, cut prefills and aborts; not to be changed."""
     config = null_engine_config(
         vocab_size=50,
         max_model_len=160,
