@@ -14,6 +14,8 @@ ROOT = Path(__file__).parent.parent.parent
 CORE = ("packages/core", "packages/platform-cpu", "packages/models-decoder")
 ACME = ("acme-model", "acme-weights-encrypted", "acme-watermark", "acme-recorder")
 """Examples that need no compiler and select nothing by being there."""
+BY_NAME = ("acme-platform",)
+"""Examples that change nothing unless they are named; one needs a compiler."""
 
 
 @pytest.fixture(scope="session")
@@ -42,6 +44,12 @@ def environment_of(
 def acme(environment_of: Callable[..., Environment]) -> Environment:
     """The packages of ``ACME`` together."""
     return environment_of(*(f"examples/{name}" for name in ACME))
+
+
+@pytest.fixture(scope="session")
+def acme_by_name(environment_of: Callable[..., Environment]) -> Environment:
+    """The packages of ``BY_NAME`` together."""
+    return environment_of(*BY_NAME)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,3 @@
+"""Acme's platform for Kernelet."""
+
+from __future__ import annotations

@@ -1,0 +1,112 @@
+"""acme-platform from its wheel: named, it computes with its own worker, attention and kernels, the text of the CPU."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import tiny_models
+from environments import Environment
+
+GENERATE = """
+import json, sys
+from kernelet import LLM, SamplingParams
+
+PROMPTS = [[(7 * i * k + k) % 200 + 3 for i in range(length)] for k, length in enumerate((1, 30, 90, 41), start=1)]
+PARAMS = SamplingParams(temperature=0.0, max_tokens=24, ignore_eos=True, detokenize=False)
+OPTIONS = {"max_num_batched_tokens": 64, "block_size": 12, "max_model_len": 160, "num_blocks": 60}
+
+
+def result(folder, platform, dtype):
+    with LLM(folder, platform=platform, dtype=dtype, **OPTIONS) as llm:
+        outputs = llm.generate(PROMPTS, PARAMS, use_tqdm=False)
+        return {
+            "tokens": [output.outputs[0].token_ids for output in outputs],
+            "chunked": llm.stats().num_chunked,
+            "platform": llm.plan.platform,
+            "block_size": llm.config.cache.block_size,
+            "ops": {layer.name: layer.choice for layer in llm.plan.layers if layer.role == "op"},
+            "others": sorted({layer.choice for layer in llm.plan.layers if layer.role != "op"}),
+        }
+
+
+print(json.dumps([result(*each) for each in json.loads(sys.argv[1])]))
+"""
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    kinds = {"full": tiny_models.full, "sliding": tiny_models.sliding, "windowed": tiny_models.windowed}
+    return {name: str(make(tmp_path_factory.mktemp(name))) for name, make in kinds.items()}
+
+
+def test_its_own_tests_and_suites_pass(acme_by_name, own_tests):
+    assert " passed" in own_tests(acme_by_name, "acme-platform")
+
+
+def test_its_text_is_the_cpus_and_its_own_kernels_made_it(acme_by_name, folders):
+    cases = [("full", "float64"), ("full", "float32"), ("sliding", "float64")]
+    wanted = [(folders[kind], platform, dtype) for kind, dtype in cases for platform in ("acme", "cpu")]
+    results = json.loads(acme_by_name.run("-c", GENERATE, json.dumps(wanted), OMP_NUM_THREADS="1").splitlines()[-1])
+    for acme, cpu in zip(results[::2], results[1::2], strict=True):
+        assert acme["tokens"] == cpu["tokens"]
+        assert len({tuple(tokens) for tokens in acme["tokens"]}) == 4, "all prompts have one answer"
+        assert acme["chunked"] > 0
+        assert (acme["platform"], cpu["platform"]) == ("acme", "cpu")
+        assert (acme["block_size"], cpu["block_size"]) == (16, 12)
+        assert (acme["ops"]["act_and_mul"], acme["ops"]["rms_norm"]) == ("acme-act-and-mul", "acme-rms-norm")
+        assert acme["others"] == ["acme-attention", "acme-dense"]
+        assert not any(choice.startswith("acme") for choice in [*cpu["ops"].values(), *cpu["others"]])
+
+
+def chosen(acme_by_name: Environment, folder: str, *arguments: str) -> list[str]:
+    """The lines about platform and block size of what was decided."""
+    shown = acme_by_name.kernelet("run", folder, "--print-config", *arguments)
+    lines = [line for line in shown.splitlines() if line.startswith(("plugins.platform", "cache.block_size"))]
+    return sorted(lines, reverse=True)
+
+
+def test_it_runs_only_if_it_is_named(acme_by_name, folders):
+    (line,) = chosen(acme_by_name, folders["full"])
+    assert "cpu " in line and "the best of 2 that fit" in line
+    platform, block_size = chosen(acme_by_name, folders["full"], "--platform", "acme", "--block-size", "12")
+    assert "acme " in platform and "named; it is made of software" in platform
+    assert "16" in block_size and "blocks are multiples of 8 tokens" in block_size
+
+
+def test_a_layer_that_it_does_not_serve_is_refused_with_the_reason(acme_by_name, folders):
+    said = acme_by_name.kernelet("run", folders["windowed"], "--prompt", "w5", "--platform", "acme", check=False)
+    assert said.startswith("error: No attention backend for layers of kind sliding")
+    assert "acme-attention: has no soft cap" in said
+
+
+@pytest.fixture
+def library(acme_by_name: Environment) -> Iterator[Path]:
+    """The compiled library, which a test may take away."""
+    path = acme_by_name.site / "acme_platform/kernels.abi3.so"
+    content = path.read_bytes()
+    yield path
+    path.unlink(missing_ok=True)
+    path.write_bytes(content)
+
+
+def test_a_machine_without_the_library_gets_one_clear_error(acme_by_name, folders, library):
+    library.unlink()
+    said = acme_by_name.kernelet("run", folders["full"], "--prompt", "w5", "--platform", "acme", check=False)
+    (line,) = said.splitlines()
+    assert line.startswith("error: Platform 'acme' ")
+    assert f"its compiled library is missing ({library}): take a wheel for this machine, or build one with pip" in line
+    (unnamed,) = chosen(acme_by_name, folders["full"])
+    assert "cpu " in unnamed and "the only one that fits" in unnamed
+
+
+def test_a_library_that_was_made_for_something_else_gets_one_clear_error(acme_by_name, folders, library):
+    library.unlink()
+    library.write_bytes(b"made for another machine")
+    said = acme_by_name.kernelet("run", folders["full"], "--prompt", "w5", "--platform", "acme", check=False)
+    (line,) = said.splitlines()
+    assert line.startswith("error: acme-platform cannot run: its compiled library does not load with torch ")
+    assert "file too short" in line
+    assert "build it with pip install --force-reinstall" in line
