@@ -103,7 +103,7 @@ def test_everything_that_is_selected_must_go_together(null_folder):
         resolved = resolve_options({**options, "scheduling_policy": policy}, environ={})
         return start(configure_engine(str(null_folder), resolved, [Disagreeing()]))
 
-    with pytest.raises(SelectionError, match="executor:against-lru .* does not work together with cache:lru"):
+    with pytest.raises(SelectionError, match=r"executor:against-lru .* does not work together with cache:lru"):
         begin("against-lru")
     begin("for-lru").close()
 
