@@ -37,7 +37,7 @@ def start(file, **values):
     return Recorder(settings, engine(**values))
 
 
-def finished(name, **values):
+def finished(name, /, **values):
     made = {
         "request_id": name,
         "finish_reason": "stop",
@@ -159,3 +159,11 @@ def test_memory_is_bounded(tmp_path, monkeypatch):
         connection.rollback()
     one.close()
     assert 3 <= len(query(file, "SELECT * FROM requests")) < 100
+
+
+@pytest.mark.parametrize("values", [{"num_output_tokens": 2**70}, {"request_id": "\udc80"}], ids=["large", "surrogate"])
+def test_what_the_database_cannot_hold_is_told(tmp_path, values):
+    one = start(tmp_path / "r.sqlite")
+    one.record_finished(finished("a", **values))
+    with pytest.raises(PluginError, match="not recorded any more"):
+        one.close()

@@ -21,6 +21,10 @@ class Recorder(StatLogger):
     """Writes one row a finished request.
 
     Whatever goes wrong with the file is raised by the next call, so the core switches the recorder off and says why.
+
+    Attributes:
+        path: The database; None: nothing is recorded.
+        engine_id: Id of the engine's row.
     """
 
     def __init__(self, settings: Settings, engine: EngineInfo) -> None:
@@ -31,19 +35,21 @@ class Recorder(StatLogger):
         """
         super().__init__(settings, engine)
         self._rows: queue.Queue[Row | None] = queue.Queue(MOST_WAITING)
-        self._error: sqlite3.Error | None = None
+        self._error: Exception | None = None
         self._thread: threading.Thread | None = None
-        self._engine = 0
-        if settings["file"]:
-            self._path = Path(str(settings["file"])).expanduser()
+        self.path = Path(str(settings["file"])).expanduser() if settings["file"] else None
+        self.engine_id = 0
+        if self.path is not None:
             try:
-                self._engine = register(self._path, engine)
+                self.engine_id = register(self.path, engine)
             except sqlite3.Error as error:
                 raise ConfigError(
-                    f"requests cannot be recorded in {self._path} ({error}): name another file with "
+                    f"requests cannot be recorded in {self.path} ({error}): name another file with "
                     f"--set {settings.plugin}.file=FILE"
                 ) from error
-            self._thread = threading.Thread(target=self._write_all, name="acme-recorder", daemon=True)
+            self._thread = threading.Thread(
+                target=self._write_all, args=(self.path,), name="acme-recorder", daemon=True
+            )
             self._thread.start()
 
     def record(self, stats: StepStats) -> None:
@@ -54,9 +60,9 @@ class Recorder(StatLogger):
         if self._thread is None:
             return
         try:
-            self._rows.put_nowait(row_of(self._engine, request))
+            self._rows.put_nowait(row_of(self.engine_id, request))
         except queue.Full:
-            raise PluginError(f"{self._path} is written too slowly: {MOST_WAITING} requests wait for it") from None
+            raise PluginError(f"{self.path} is written too slowly: {MOST_WAITING} requests wait for it") from None
 
     def close(self) -> None:
         """Writes what waits."""
@@ -69,16 +75,16 @@ class Recorder(StatLogger):
     def _check(self) -> None:
         error, self._error = self._error, None
         if error is not None:
-            raise PluginError(f"requests are not recorded any more, {self._path} failed: {error}") from error
+            raise PluginError(f"requests are not recorded any more, {self.path} failed: {error}") from error
 
     # --- on the thread that writes ---------------------------------------------------------------
 
-    def _write_all(self) -> None:
+    def _write_all(self, path: Path) -> None:
         try:
-            with closing(connect(self._path)) as connection:
+            with closing(connect(path)) as connection:
                 while rows := self._next():
                     write(connection, rows)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, ValueError, OverflowError) as error:
             self._error = error
             while self._rows.get() is not None:
                 """Until `close`: nobody may wait for room in the queue."""
