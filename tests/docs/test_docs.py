@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from workspace import ROOT, core_modules
 
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("packages/*/README.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("packages/*/README.md"), *ROOT.glob("examples/**/README.md")])
 LINK = re.compile(r"(?<!!)\[[^\]]+\]\((?!https?://|#)([^)#]+)")
 
 
