@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from kernelet.cli import lock_plugins, new_plugin
+from kernelet.cli import doctor, lock_plugins, new_plugin
 from kernelet.cli.commands import CommandModule
 from kernelet.cli.output import print_json, print_table
 from kernelet.cli.plugin_options import add_plugin_options, boot
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kernelet.kernel import PluginReport
 
 
-SUBCOMMANDS: Mapping[str, CommandModule] = MappingProxyType({"lock": lock_plugins, "new": new_plugin})
+SUBCOMMANDS: Mapping[str, CommandModule] = MappingProxyType({"doctor": doctor, "lock": lock_plugins, "new": new_plugin})
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +27,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     listing = commands.add_parser("list", help="all plugins with their state")
     show = commands.add_parser("show", help="everything about one plugin")
     show.add_argument("name", metavar="NAME", help="the plugin's name, as in the list")
+    doctor.configure(
+        commands.add_parser("doctor", help="examine plugins: contracts, costs, conflicts, what is missing")
+    )
     lock_plugins.configure(commands.add_parser("lock", help="write down what runs here, for --locked"))
     new_plugin.configure(commands.add_parser("new", help="write a package to start a plugin from"))
     for one in (listing, show):

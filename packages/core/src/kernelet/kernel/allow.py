@@ -20,6 +20,7 @@ class AllowList:
         named: Names that the operator wrote out: their opt-in offers are active, and their failure stops the start.
         blocked: Names taken away, whatever else was said.
         required: Further names whose failure stops the start (the plugins of a manifest).
+        report_only: Nobody's failure stops the start: whoever asks wants to hear of it.
         origin: Where ``only`` comes from, for messages.
     """
 
@@ -27,6 +28,7 @@ class AllowList:
     named: frozenset[str] = frozenset()
     blocked: frozenset[str] = frozenset()
     required: frozenset[str] = frozenset()
+    report_only: bool = False
     origin: str = "KERNELET_PLUGINS / --plugins"
 
     @classmethod
@@ -56,7 +58,7 @@ class AllowList:
 
     def must_load(self, candidate: Candidate) -> bool:
         """Whether the plugin's failure stops the start."""
-        return self.names(candidate) or candidate.name in self.required
+        return not self.report_only and (self.names(candidate) or candidate.name in self.required)
 
     def check_names(self, candidates: Sequence[Candidate]) -> tuple[str, ...]:
         """Finds names that match nothing.

@@ -62,8 +62,8 @@ def _refuse(locked: LockFile, lines: Sequence[Line]) -> None:
     text = "".join(f"\n  {what}, {name}: {locked.file}: {there}; here: {here}" for what, name, there, here in lines)
     raise LockError(
         f"What is installed here is not what {locked.file} says:{text}\n"
-        f"Nothing of it was started. Install what the file names, or, if the difference is wanted, write the file "
-        f"anew: kernelet plugins lock -o {locked.file}",
+        f"Install what the file names, or, if the difference is wanted, write the file anew: "
+        f"kernelet plugins lock -o {locked.file}",
         drift=tuple((what, name) for what, name, _, _ in lines),
     )
 

@@ -32,6 +32,8 @@ class Kind:
         offer: The offer's class.
         domain: Its contract domain.
         label: What people call it.
+        package: What stands between ``kernelet-`` and a name in the name of a distribution that offers one.
+        hook: Name of its hook.
         collect: Calls its hook.
         flag: The command line's flag that names one; empty: nobody does, the model or the layer decides, or all run.
         all_run: Every offer is used, there is nothing to select.
@@ -43,6 +45,8 @@ class Kind:
     offer: type[Offer]
     domain: str
     label: str
+    package: str
+    hook: str
     collect: Callable[[Hooks], list[Answer[Any]]]
     flag: str = ""
     all_run: bool = False
@@ -56,6 +60,14 @@ class Kind:
         return "KERNELET_" + self.flag.removeprefix("--").upper().replace("-", "_")
 
     @property
+    def how_to_get(self) -> str:
+        """What to do where nothing that is installed offers one; the core knows the form of names, not the names."""
+        return (
+            f"install a package that offers one: its name has the form kernelet-{self.package}-NAME, with a prefix if "
+            f"it is a third party's, and it implements {self.hook}"
+        )
+
+    @property
     def how_to_name(self) -> str:
         """How an operator names one."""
         return f"{self.flag} NAME or {self.variable}=NAME" if self.flag else ""
@@ -66,6 +78,8 @@ KINDS: tuple[Kind, ...] = (
         offer=PlatformOffer,
         domain="platform",
         label="platform",
+        package="platform",
+        hook="kernelet_platforms",
         collect=lambda hooks: hooks.platform.platforms(),
         flag="--platform",
     ),
@@ -73,14 +87,20 @@ KINDS: tuple[Kind, ...] = (
         offer=AttentionOffer,
         domain="attention",
         label="attention backend",
+        package="attention",
+        hook="kernelet_attention_backends",
         collect=lambda hooks: hooks.attention.attention_backends(),
         flag="--attention-backend",
     ),
-    Kind(offer=OpOffer, domain="op", label="op", collect=lambda hooks: hooks.op.ops()),
+    Kind(
+        offer=OpOffer, domain="op", label="op", package="op", hook="kernelet_ops", collect=lambda hooks: hooks.op.ops()
+    ),
     Kind(
         offer=WeightKernelOffer,
         domain="op",
         label="weight kernel",
+        package="weight-kernel",
+        hook="kernelet_weight_kernels",
         collect=lambda hooks: hooks.op.weight_kernels(),
         flag="--weight-kernel",
     ),
@@ -88,6 +108,8 @@ KINDS: tuple[Kind, ...] = (
         offer=CacheSpecOffer,
         domain="cache",
         label="cache spec",
+        package="cache-spec",
+        hook="kernelet_cache_specs",
         collect=lambda hooks: hooks.cache.cache_specs(),
         claims=lambda offer: (offer.kind,),
     ),
@@ -95,6 +117,8 @@ KINDS: tuple[Kind, ...] = (
         offer=CachePolicyOffer,
         domain="cache",
         label="eviction policy",
+        package="cache-policy",
+        hook="kernelet_cache_policies",
         collect=lambda hooks: hooks.cache.cache_policies(),
         flag="--eviction-policy",
     ),
@@ -102,12 +126,16 @@ KINDS: tuple[Kind, ...] = (
         offer=ModelArchitectureOffer,
         domain="model",
         label="model architecture",
+        package="models",
+        hook="kernelet_model_architectures",
         collect=lambda hooks: hooks.model.model_architectures(),
     ),
     Kind(
         offer=ModelSourceOffer,
         domain="model",
         label="model source",
+        package="model",
+        hook="kernelet_model_sources",
         collect=lambda hooks: hooks.model.model_sources(),
         claims=lambda offer: tuple(offer.models),
     ),
@@ -115,6 +143,8 @@ KINDS: tuple[Kind, ...] = (
         offer=WeightFormatOffer,
         domain="model",
         label="weight format",
+        package="weight-format",
+        hook="kernelet_weight_formats",
         collect=lambda hooks: hooks.model.weight_formats(),
         flag="--load-format",
     ),
@@ -122,6 +152,8 @@ KINDS: tuple[Kind, ...] = (
         offer=ExecutorOffer,
         domain="executor",
         label="executor",
+        package="executor",
+        hook="kernelet_executors",
         collect=lambda hooks: hooks.executor.executors(),
         flag="--distributed-executor-backend",
     ),
@@ -129,6 +161,8 @@ KINDS: tuple[Kind, ...] = (
         offer=CommunicatorOffer,
         domain="executor",
         label="communicator",
+        package="communicator",
+        hook="kernelet_communicators",
         collect=lambda hooks: hooks.executor.communicators(),
         flag="--communicator",
     ),
@@ -136,6 +170,8 @@ KINDS: tuple[Kind, ...] = (
         offer=SchedulerOffer,
         domain="executor",
         label="scheduling policy",
+        package="scheduler",
+        hook="kernelet_schedulers",
         collect=lambda hooks: hooks.executor.schedulers(),
         flag="--scheduling-policy",
     ),
@@ -143,6 +179,8 @@ KINDS: tuple[Kind, ...] = (
         offer=LogitsProcessorOffer,
         domain="sampling",
         label="logits processor",
+        package="logits-processor",
+        hook="kernelet_logits_processors",
         collect=lambda hooks: hooks.sampling.logits_processors(),
         flag="--logits-processors",
         opt_in="it changes outputs",
@@ -152,6 +190,8 @@ KINDS: tuple[Kind, ...] = (
         offer=StatLoggerOffer,
         domain="stats",
         label="stat logger",
+        package="stats",
+        hook="kernelet_stat_loggers",
         collect=lambda hooks: hooks.stats.stat_loggers(),
         all_run=True,
     ),

@@ -16,14 +16,14 @@ from kernelet.contracts.op import OpOffer, Role, WeightKernelOffer, WeightScheme
 from kernelet.contracts.platform import PlatformChoice, PlatformConfig, PlatformOffer
 from kernelet.contracts.plugins import Choice, Owned
 from kernelet.errors import ConfigError, PluginError
-from kernelet.kernel import deprecations, models
+from kernelet.kernel import deprecations, drift, models
 from kernelet.kernel.boot import fail
 from kernelet.kernel.configure import Changes, RecordedChange
 from kernelet.kernel.failure import Contained, Failure
 from kernelet.kernel.kinds import KINDS, kind_of
 from kernelet.kernel.lifecycle import Lifecycle
 from kernelet.kernel.loader import import_target
-from kernelet.kernel.lock import Lock, make_lock
+from kernelet.kernel.lock import Lock, make_lock, read_lock
 from kernelet.kernel.manifest import Manifest, make_manifest
 from kernelet.kernel.older.adapt import as_today
 from kernelet.kernel.record import Record
@@ -79,6 +79,7 @@ class Kernel:
         role: ProcessRole = ProcessRole.FRONTEND,
         plugins: Sequence[object] = (),
         search_path: Sequence[str] | None = None,
+        report_only: bool = False,
     ) -> Kernel:
         """Discovers, checks and loads plugins, collects their options and offers, and seals the registries.
 
@@ -87,6 +88,7 @@ class Kernel:
             role: What this process does.
             plugins: Plugins that a script hands over, as objects or import strings; they count as named.
             search_path: Folders in which distributions are looked for; None means ``sys.path``.
+            report_only: No plugin's failure stops the start; ``reports`` has it.
 
         Raises:
             UnknownPluginError: a listed name is not installed; the message lists what is.
@@ -94,7 +96,7 @@ class Kernel:
             PluginError: a plugin that was asked for by name cannot run.
             ConfigError: an option that no plugin has, or of the wrong type.
         """
-        return cls(start(config, plugins, search_path), config, role)
+        return cls(start(config, plugins, search_path, report_only=report_only), config, role)
 
     @classmethod
     def from_manifest(
@@ -133,6 +135,16 @@ class Kernel:
             LockError: something of it cannot be locked.
         """
         return make_lock(self._booted.records)
+
+    def check_lock(self, file: str) -> None:
+        """Holds what runs here to a lock file.
+
+        Raises:
+            LockError: naming both sides of every difference.
+        """
+        locked = read_lock(file)
+        drift.check_installed(locked, self._booted.records)
+        drift.check_offers(locked, self._booted.records)
 
     # --- PluginView ------------------------------------------------------------------------------
 

@@ -39,8 +39,16 @@ class Start:
     notices: tuple[str, ...] = ()
 
 
-def start(config: PluginsConfig, plugins: Sequence[object], search_path: Sequence[str] | None) -> Start:
+def start(
+    config: PluginsConfig, plugins: Sequence[object], search_path: Sequence[str] | None, *, report_only: bool = False
+) -> Start:
     """The plugins that are installed and allowed, and those that a script hands over.
+
+    Args:
+        config: Allow-list, block-list, names and options.
+        plugins: Objects or import strings.
+        search_path: Folders in which distributions are looked for; None means ``sys.path``.
+        report_only: No plugin's failure stops the start.
 
     Raises:
         UnknownPluginError: a listed name is not installed; the message lists what is.
@@ -51,7 +59,7 @@ def start(config: PluginsConfig, plugins: Sequence[object], search_path: Sequenc
     locked = read_lock(config.locked) if config.locked else None
     found = discover(search_path)
     candidates = [builtin_candidate(), *found.candidates, *handed_candidates(plugins)]
-    allow = AllowList.from_config(config)
+    allow = dataclasses.replace(AllowList.from_config(config), report_only=report_only)
     notices = found.notices + allow.check_names(candidates)
     for notice in notices:
         logger.warning("%s", notice)

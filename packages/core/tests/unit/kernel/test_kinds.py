@@ -19,6 +19,17 @@ def test_every_offer_class_of_the_contracts_has_a_row():
     assert len(KINDS) == len(classes)
 
 
+def test_hooks_are_those_that_are_collected():
+    from kernelet.kernel.host import PluginHost
+
+    for kind in KINDS:
+        code = kind.collect.__code__
+        assert code.co_names == (kind.domain, kind.hook.removeprefix("kernelet_"))
+        assert kind.hook in PluginHost().hooks
+        assert kind.hook in kind.how_to_get
+        assert f"kernelet-{kind.package}-NAME" in kind.how_to_get
+
+
 def test_domains_have_a_contract_version():
     for kind in KINDS:
         assert kind.domain in API_VERSIONS
