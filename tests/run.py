@@ -19,7 +19,8 @@ ROOT = Path(__file__).parent.parent
 
 
 def checks() -> dict[str, list[str]]:
-    sources = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("packages/*/src"))
+    folders = [*ROOT.glob("packages/*/src"), *ROOT.glob("examples/*/src")]
+    sources = sorted(str(path.relative_to(ROOT)) for path in folders)
     return {
         "lint": ["ruff", "check", "."],
         "format": ["ruff", "format", "--check", "."],

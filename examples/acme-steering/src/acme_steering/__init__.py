@@ -1,0 +1,3 @@
+"""Activation steering for Kernelet."""
+
+from __future__ import annotations
