@@ -60,7 +60,7 @@ def test_lists_depend_on_the_key_and_on_the_context():
 def test_z_of_random_text_is_a_standard_normal():
     scheme = Scheme(key=3, vocab_size=500, gamma=0.3)
     generator = np.random.default_rng(1)
-    found = [detect(generator.integers(0, 500, 200).tolist(), scheme) for _ in range(150)]
+    found = [detect(generator.integers(0, 500, 100).tolist(), scheme) for _ in range(80)]
     z = np.array([one.z for one in found])
     assert abs(z.mean()) < 4 / math.sqrt(len(z))
     assert 0.8 < z.std() < 1.2
