@@ -34,7 +34,9 @@ def test_wheel_holds_what_it_must_and_nothing_else(distribution, tmp_path):
         points.optionxform = str
         if f"{info}/entry_points.txt" in names:
             points.read_string(archive.read(f"{info}/entry_points.txt").decode())
+    source = distribution.folder / "src"
     assert {module.path.as_posix() for module in distribution.modules} <= names
+    assert {path.relative_to(source).as_posix() for path in source.rglob("*.jinja")} <= names
     assert f"{distribution.package}/py.typed" in names
     assert f"{info}/licenses/LICENSE" in names
     assert {name.partition("/")[0] for name in names} == {distribution.package, info}
