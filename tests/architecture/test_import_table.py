@@ -35,6 +35,7 @@ PLUGINS_MAY_USE = BASE | {"hookspecs", "request", "text", "layers", "loading", "
 TORCH_LAYERS = {"worker", "sampling", "layers", "loading"}
 TORCH_SUITES = {
     "tensors",
+    "tiny",
     "attention",
     "weight_kernel",
     "op",

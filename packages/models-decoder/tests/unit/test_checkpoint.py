@@ -5,10 +5,11 @@ import shutil
 import pytest
 import torch
 from decoder_families import MAIN, MAX_LEN
-from decoder_harness import all_logits, load_decoder
+from decoder_harness import load_decoder
 from safetensors.torch import load_file, save_file
 
 from kernelet.errors import WeightsError
+from kernelet.testing.model import all_logits
 
 
 def rewritten(case, folder, change):
@@ -49,7 +50,7 @@ def test_buffers_and_tied_heads_are_skipped(made, tmp_path, name, extra):
     case = made(name)
     folder = rewritten(case, tmp_path, lambda tensors: tensors.update({extra: torch.ones(3)}))
     model = load_decoder(folder, max_model_len=MAX_LEN)
-    found = all_logits(model, case.sequences, MAX_LEN, chunk=MAX_LEN)
+    found = all_logits(model, case.sequences, chunk=MAX_LEN)
     assert (found[0] - case.logits[0]).abs().max() < 1e-4
 
 

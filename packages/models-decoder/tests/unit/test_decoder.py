@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import torch
 from decoder_families import MAX_LEN
-from decoder_harness import PagedRun, load_decoder
+from decoder_harness import load_decoder
 
-from kernelet.contracts.model import StepInputs
 from kernelet.errors import ConfigError
 from kernelet.layers.weights import weight_bytes
+from kernelet.testing.model import PagedRun
 from kernelet.testing.tensors import make_context
 from kernelet_models_decoder.decoder import DecoderModel
 
@@ -19,9 +21,7 @@ def run(made):
 
 
 def inputs(run, ids, **changes):
-    attention = {index: run._batch(index, spec, [0], [0], [len(ids)]) for index, spec in enumerate(run.groups)}
-    values = {"token_ids": torch.tensor(ids), "positions": torch.arange(len(ids)), "attention": attention}
-    return StepInputs(**(values | changes))
+    return dataclasses.replace(run.inputs({0: ids}), **changes)
 
 
 @torch.inference_mode()

@@ -8,10 +8,11 @@ import pytest
 import torch
 import transformers
 from decoder_families import LENGTHS, MAIN, MAX_LEN, MORE, TRAINED, WINDOW
-from decoder_harness import PagedRun, all_logits, load_decoder
+from decoder_harness import load_decoder
 from decoder_mutations import column_names, mutations
 
 from kernelet.errors import KerneletError, UnsupportedModelError
+from kernelet.testing.model import PagedRun, all_logits
 from kernelet_models_decoder.fields import REQUIRED, Field
 from kernelet_models_decoder.resolve import resolve
 from kernelet_models_decoder.row import Rounded
@@ -41,14 +42,14 @@ def test_prefill_gives_the_logits_of_transformers(made, name):
     case = made(name)
     model = load_decoder(case.folder, max_model_len=MAX_LEN)
     assert case.logits[0].abs().max() > 1, "too flat to show a difference"
-    assert worst(all_logits(model, case.sequences, MAX_LEN, chunk=MAX_LEN), case.logits) < TOLERANCE
+    assert worst(all_logits(model, case.sequences, chunk=MAX_LEN), case.logits) < TOLERANCE
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_chunked_prefill_and_decode_give_the_same(made, name):
     case = made(name)
     model = load_decoder(case.folder, max_model_len=MAX_LEN)
-    found = all_logits(model, case.sequences, MAX_LEN, chunk=5, prompts=[33, 4, 22])
+    found = all_logits(model, case.sequences, chunk=5, prompts=[33, 4, 22])
     assert worst(found, case.logits) < TOLERANCE
 
 
@@ -56,15 +57,15 @@ def test_chunked_prefill_and_decode_give_the_same(made, name):
 def test_config_of_transformers_4_is_read(made, name):
     case = made(name, v4=True)
     model = load_decoder(case.folder, max_model_len=MAX_LEN)
-    assert worst(all_logits(model, case.sequences, MAX_LEN, chunk=9), case.logits) < TOLERANCE
+    assert worst(all_logits(model, case.sequences, chunk=9), case.logits) < TOLERANCE
 
 
 @pytest.mark.parametrize("name", ["llama", "gemma2", "gemma3", "gpt_neox", "mixtral"])
 def test_float64_is_computed_in_float64(made, name):
     case = made(name)
     model = load_decoder(case.folder, max_model_len=MAX_LEN, dtype=torch.float64)
-    once = all_logits(model, case.sequences, MAX_LEN, chunk=MAX_LEN)
-    cut = all_logits(model, case.sequences, MAX_LEN, chunk=3, prompts=[20, 9, 1])
+    once = all_logits(model, case.sequences, chunk=MAX_LEN)
+    cut = all_logits(model, case.sequences, chunk=3, prompts=[20, 9, 1])
     assert once[0].dtype == torch.float64
     assert worst(once, cut) < 1e-12
     assert worst(once, case.logits) < TOLERANCE
@@ -93,7 +94,7 @@ def shows(case, row):
         model = load_decoder(case.folder, max_model_len=MAX_LEN, row=row)
     except KerneletError:
         return True
-    found = all_logits(model, case.sequences, MAX_LEN, chunk=MAX_LEN)
+    found = all_logits(model, case.sequences, chunk=MAX_LEN)
     return not worst(found, case.logits) < TOLERANCE
 
 

@@ -1,0 +1,7 @@
+"""This package passes the suites that it names."""
+
+from __future__ import annotations
+
+from kernelet_models_decoder.conformance import TestGemma2, TestLlama
+
+__all__ = ["TestGemma2", "TestLlama"]
