@@ -87,4 +87,5 @@ def random_values(target: Target, generator: torch.Generator) -> Tensor:
     if weight.inputs is None:
         return 0.2 * torch.randn(rows, generator=generator)
     inputs = int(weight.inputs.full)
-    return torch.randn(rows, inputs, generator=generator) * (1.5 / inputs**0.5)
+    values: Tensor = torch.randn(rows, inputs, generator=generator) * (1.5 / inputs**0.5)
+    return values
