@@ -16,14 +16,27 @@ NUMBER = itertools.count()
 
 
 class Listener:
-    """Keeps the message of each failed test, by the number of its suite."""
+    """Keeps the message of each failed test, by the number of its suite.
 
-    def __init__(self) -> None:
+    Args:
+        says: Of each suite, what is waited for: once a message says it, the suite's further tests are skipped.
+    """
+
+    def __init__(self, says: tuple[str, ...] = ()) -> None:
+        self.says = dict(enumerate(says))
         self.messages: dict[int, list[str]] = {}
         self.passed: dict[int, int] = {}
 
+    def said(self, index: int) -> bool:
+        """Whether a suite said what is waited for."""
+        return index in self.says and any(self.says[index] in message for message in self.messages.get(index, ()))
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        if self.said(number_of(item.nodeid)):
+            pytest.skip("its fault was found")
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        index = int(report.nodeid.split("::")[1].removeprefix("Test"))
+        index = number_of(report.nodeid)
         if report.failed:
             crash = getattr(report.longrepr, "reprcrash", None)
             self.messages.setdefault(index, []).append(crash.message if crash else str(report.longrepr))
@@ -31,18 +44,24 @@ class Listener:
             self.passed[index] = self.passed.get(index, 0) + 1
 
 
-def run_suites(suites: list[type[Suite]], folder: Path, *arguments: str) -> Listener:
+def number_of(nodeid: str) -> int:
+    """Number of the suite that a test belongs to."""
+    return int(nodeid.split("::")[1].removeprefix("Test"))
+
+
+def run_suites(suites: list[type[Suite]], folder: Path, *arguments: str, says: tuple[str, ...] = ()) -> Listener:
     """Runs suites in this process, in one session of pytest.
 
     Args:
         suites: Complete suites.
         folder: Empty, for the session's files.
         arguments: Further arguments of pytest.
+        says: See ``Listener``.
     """
     file = folder / f"test_kit_{next(NUMBER)}.py"
     file.write_text("", encoding="utf-8")
     (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
-    listener = Listener()
+    listener = Listener(says)
     with contextlib.redirect_stdout(io.StringIO()) as output:
         code = pytest.main(
             ["-c", str(folder / "pytest.ini"), "-p", "no:cacheprovider", "--hypothesis-seed=1", *arguments, str(file)],
@@ -66,10 +85,11 @@ class Planter:
 
 def unnoticed(faults: tuple[Fault, ...], folder: Path) -> list[str]:
     """What is wrong with the kit: faults that no test found, or about which it said something else."""
-    listener = run_suites([fault.suite for fault in faults], folder, "--maxfail=1000")
+    says = tuple(fault.says for fault in faults)
+    listener = run_suites([fault.suite for fault in faults], folder, "--maxfail=1000", says=says)
     complaints = []
     for index, fault in enumerate(faults):
-        said = listener.messages.get(index, [])
-        if not any(fault.says in message for message in said):
+        if not listener.said(index):
+            said = listener.messages.get(index, [])
             complaints.append("\n  ".join((f"{fault.name}: no test says {fault.says!r}, but", *said)))
     return complaints

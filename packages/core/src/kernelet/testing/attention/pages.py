@@ -93,7 +93,7 @@ class Pages:
     def _indices(self, block: int) -> Iterator[tuple[Tensor, Tensor]]:
         for flat, first, distance in zip(self._flats, self._first, self._distance, strict=True):
             indices = first + (block - 1) * distance
-            if len(indices) and int(indices.min()) >= 0:  # else it keeps no null block
+            if len(indices) and int(indices[0]) >= 0:  # else it keeps no null block
                 yield flat, indices
 
     def read(self, block: int) -> Tensor:
@@ -113,5 +113,7 @@ class Pages:
 
     def fill_all(self, num_blocks: int, value: float, null: float = 0.0) -> None:
         """Writes one value to all blocks but the null block, and another to that."""
-        for block in range(num_blocks):
-            self.fill(block, null if block == NULL_BLOCK else value)
+        for flat, first, distance in zip(self._flats, self._first, self._distance, strict=True):
+            steps = torch.arange(num_blocks - 1, device=first.device) * distance
+            flat[(first + steps[:, None]).flatten()] = value
+        self.fill(NULL_BLOCK, null)

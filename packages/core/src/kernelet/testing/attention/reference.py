@@ -79,11 +79,16 @@ class SlowAttention(Attention):
         result = torch.empty_like(query)
         for row, length in enumerate(metadata.seq_lens.tolist()):
             start, stop = metadata.query_start_loc[row : row + 2].tolist()
-            key, value = self._seen(cache, metadata.block_table[row], length, stop - start)
-            result[start:stop] = attend(query[start:stop], key, value, self.spec, sinks)
+            key, value = self.seen(cache, metadata.block_table[row], length, stop - start)
+            result[start:stop] = self.attend(query[start:stop], key, value, sinks)
         return result
 
-    def _seen(self, cache: Tensor, table: np.ndarray[Any, Any], length: int, queries: int) -> tuple[Tensor, Tensor]:
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, sinks: Tensor | None) -> Tensor:
+        """One request's queries over what they see."""
+        return attend(query, key, value, self.spec, sinks)
+
+    def seen(self, cache: Tensor, table: np.ndarray[Any, Any], length: int, queries: int) -> tuple[Tensor, Tensor]:
+        """Keys and values that the last queries of a request see."""
         window = self.spec.window
         first = 0 if window is None else max(0, length - queries - window + 1)
         blocks, offsets = np.divmod(np.arange(first, length), self.spec.block_size)

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from kernelet.contracts.attention import AttentionOffer
+from kernelet.testing.attention.layers import FEATURES, AttentionCapabilities, Layers
+
+
+def of(capabilities=None, **offer):
+    offer = AttentionOffer(name="x", target="x:y", **{"kinds": frozenset({"full", "sliding"}), **offer})
+    return Layers(offer, capabilities or AttentionCapabilities())
+
+
+def test_an_offer_of_everything_is_asked_for_everything(layers):
+    assert [says for _, says in layers.features()] == [feature.says for feature in FEATURES.values()]
+    asked = list(layers.offered())
+    assert {spec.dtype for spec in asked} == {"float64", "float32", "bfloat16", "float16"}
+    assert {spec.head_size for spec in asked} == {5, 64}
+    assert {spec.block_size for spec in asked} == {1, 3, 16}
+    assert {spec.kind for spec in asked} == {"full", "sliding"}
+    assert len(asked) == len(set(asked)) == 4 * 2 * 3 * 2
+
+
+def test_what_is_not_offered_is_not_asked_for():
+    narrow = of(
+        dtypes=("bfloat16",),
+        head_sizes=(64, 128),
+        block_size_multiple=16,
+        kinds=frozenset({"sliding"}),
+        required_features=frozenset({"x"}),
+        min_compute_capability=(8, 0),
+    )
+    assert {spec.window is None for spec, _ in narrow.features()} == {False}
+    assert not any(spec.sinks or spec.soft_cap for spec, _ in narrow.features())
+    assert {(s.dtype, s.head_size, s.block_size) for s in narrow.offered()} == {
+        ("bfloat16", size, block) for size in (64, 128) for block in (16, 48)
+    }
+    plain = narrow.plain()
+    assert (plain.kind, plain.window, plain.head_size, plain.block_size) == ("sliding", 1 << 20, 64, 16)
+    assert of(kinds=frozenset({"latent"})).plain() is None
+
+
+def test_capabilities_narrow_what_an_offer_leaves_open():
+    made = of(
+        AttentionCapabilities(dtypes=("float32",), head_sizes=(32,), block_sizes=(8,), tolerances={"float32": 0.5})
+    )
+    assert {(s.dtype, s.head_size, s.block_size) for s in made.offered()} == {("float32", 32, 8)}
+    assert made.tolerance(made.spec()) == 0.5
+    assert of().tolerance(of().spec()) == 1e-12
