@@ -1,0 +1,117 @@
+"""The rows of matrix.toml."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+TABLE = Path(__file__).parent / "matrix.toml"
+REFERENCE, SAME, OTHER, REFUSED = "reference", "same tokens", "other tokens", "refused"
+SHOWS = (REFERENCE, SAME, OTHER, REFUSED)
+COUNTERS = ("num_mixed_steps", "num_chunked", "num_preempted", "prefix_hits")
+REORDERED = "reordered"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A set of plugins and what it must show.
+
+    Attributes:
+        name: Unique.
+        wheels: Folders of distributions (or wheels), relative to the root; nothing else of ours is installed.
+        shows: ``reference``: its tokens are the truth for rows with its checkpoint; ``same tokens``, ``other tokens``:
+            compared with those; ``refused``: the engine does not start.
+        checkpoint: Which tiny random model; a key of ``matrix_checkpoints.WRITERS``.
+        options: Of ``LLM``, beside those that all rows have; in a text, ``{folder}`` is a folder of the row's own and
+            ``{files}`` one with files that rows share, see ``matrix_checkpoints.files``.
+        model: Where the model lies if not in the checkpoint's folder.
+        prepare: Commands of kernelet to run before; ``{checkpoint}`` and ``{folder}`` are filled in.
+        extra_args: Of every request.
+        happened: What must not be zero: counters, or ``reordered``: requests ended in another order than they came in.
+        logged: What the log must hold.
+        leaves: A file that must be there afterwards, with something in it.
+        error: Class of the error of a refusal.
+        says: What its message must hold.
+        long: Too slow for CI's fast tests.
+    """
+
+    name: str
+    wheels: tuple[str, ...]
+    shows: str
+    checkpoint: str = "tiny"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    model: str = "{checkpoint}"
+    prepare: tuple[Sequence[str], ...] = ()
+    extra_args: Mapping[str, Any] | None = None
+    happened: tuple[str, ...] = ()
+    logged: str = ""
+    leaves: str = ""
+    error: str = ""
+    says: str = ""
+    long: bool = False
+
+    @property
+    def plugins(self) -> list[str]:
+        """Names of the distributions' folders."""
+        return [Path(wheel).name.partition("-1.0-py3")[0].replace("_", "-") for wheel in self.wheels]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """All rows, and the options and the plugins' settings that each has."""
+
+    rows: tuple[Row, ...]
+    options: Mapping[str, Any]
+    settings: Mapping[str, Mapping[str, Any]]
+
+    def options_of(self, row: Row) -> dict[str, Any]:
+        """Everything that ``LLM`` is given for a row."""
+        starts = row.shows != REFUSED
+        mine = {name: values for name, values in self.settings.items() if starts and name in row.plugins}
+        return {**self.options, **row.options, "set": {**mine, **row.options.get("set", {})}}
+
+    def reference_of(self, row: Row) -> Row:
+        """The row whose tokens are the truth for another."""
+        return next(one for one in self.rows if one.shows == REFERENCE and one.checkpoint == row.checkpoint)
+
+    def same_set(self, row: Row) -> tuple[Row, ...]:
+        """All rows with the same wheels: they share an environment and a process."""
+        return tuple(one for one in self.rows if set(one.wheels) == set(row.wheels))
+
+
+def read(path: Path = TABLE) -> Matrix:
+    """The table.
+
+    Raises:
+        ValueError: a row that says nothing, or something unknown.
+        TypeError: a key that no row has.
+    """
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    sets = table["sets"]
+    rows = tuple(_row(sets, **entry) for entry in table["row"])
+    if len({row.name for row in rows}) < len(rows):
+        raise ValueError("two rows have one name")
+    for row in rows:
+        _check(row)
+    truths = [row.checkpoint for row in rows if row.shows == REFERENCE]
+    if len(set(truths)) < len(truths) or {row.checkpoint for row in rows if row.shows in {SAME, OTHER}} - set(truths):
+        raise ValueError("every checkpoint of a row that generates needs one reference row")
+    return Matrix(rows, table["options"], table["settings"])
+
+
+def _row(sets: Mapping[str, Sequence[str]], wheels: Sequence[str], **entry: Any) -> Row:
+    named = [wheel for one in wheels for wheel in sets.get(one, (one,))]
+    lists = {key: tuple(value) for key, value in entry.items() if isinstance(value, list)}
+    return Row(wheels=tuple(named), **{**entry, **lists})
+
+
+def _check(row: Row) -> None:
+    if row.shows not in SHOWS:
+        raise ValueError(f"{row.name}: shows is one of {SHOWS}")
+    if (row.shows == REFUSED) != bool(row.error and row.says):
+        raise ValueError(f"{row.name}: a refusal has its error and what it says, nothing else has")
+    if unknown := set(row.happened) - {*COUNTERS, REORDERED}:
+        raise ValueError(f"{row.name}: happened knows no {sorted(unknown)}")
