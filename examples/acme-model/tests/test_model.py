@@ -95,7 +95,7 @@ def change(name: str):
 @pytest.mark.parametrize(
     "name, says",
     [
-        ("missing", r"the checkpoint misses h\.1\.ln_2\.bias"),
+        ("missing", r"the checkpoint misses transformer\.h\.1\.ln_2\.bias"),
         ("strange", r"nothing takes transformer\.h\.2\.ln_2\.bias"),
         ("shape", r"transformer\.wpe\.weight is torch\.float32 \[63, 24\], expected floating-point \[64, 24\]"),
         ("integers", r"transformer\.ln_f\.bias is torch\.int32 \[24\]"),

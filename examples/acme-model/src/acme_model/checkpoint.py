@@ -10,6 +10,8 @@ from torch import Tensor, nn
 from kernelet.contracts.model import WeightReader
 from kernelet.errors import WeightsError
 
+PREFIX = "transformer."
+
 TRANSPOSED = re.compile(r"h\.\d+\.(attn|mlp)\.c_\w+\.weight")
 """GPT-2 stores these as [in, out]."""
 
@@ -20,26 +22,28 @@ BUFFERS = re.compile(r"h\.\d+\.attn\.(masked_)?bias")
 def fill(model: nn.Module, reader: WeightReader, *, tied: bool) -> Iterator[str]:
     """Copies a checkpoint into a model's parameters; yields each name once it was consumed.
 
-    Names may have the prefix ``transformer.``, as `transformers` saves them, or not, as in the first checkpoints.
+    Names may have the prefix, as `transformers` saves them, or not, as in the first checkpoints.
 
     Raises:
         WeightsError: a tensor is missing, there twice, of another shape, or not one of this architecture.
     """
     parameters = dict(model.named_parameters())
     missing = set(parameters)
+    prefix = PREFIX if any(source.startswith(PREFIX) for source in reader.names()) else ""
     for source in reader.names():
-        name = source.removeprefix("transformer.")
+        name = source.removeprefix(PREFIX)
         if name in missing:
             missing.discard(name)
             value = reader.read(source)
             copy(source, value.t() if TRANSPOSED.fullmatch(name) else value, parameters[name])
         elif name in parameters:
-            raise WeightsError(f"{source} is in the checkpoint twice, with and without the prefix 'transformer.'")
+            raise WeightsError(f"{source} is in the checkpoint twice, with and without the prefix {PREFIX!r}")
         elif not BUFFERS.fullmatch(name) and not (tied and name == "lm_head.weight"):
             raise WeightsError(f"nothing takes {source}: the checkpoint is of another architecture")
         yield source
     if missing:
-        raise WeightsError(f"the checkpoint misses {', '.join(sorted(missing)[:8])}: fetch the model again")
+        names = sorted(name if name.startswith("lm_head") else prefix + name for name in missing)
+        raise WeightsError(f"the checkpoint misses {', '.join(names[:8])}: fetch the model again")
 
 
 def copy(source: str, value: Tensor, target: nn.Parameter) -> None:

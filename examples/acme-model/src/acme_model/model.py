@@ -21,16 +21,16 @@ class Block(nn.Module):
 
     def __init__(self, context: ModelContext, shape: Shape, index: int) -> None:
         super().__init__()
-        self.name = f"transformer.h.{index}"
+        name = f"transformer.h.{index}"
         self.ops = context.ops
         self.activation = shape.activation
         self.ln_1 = Norm(context, shape.hidden, shape.eps)
-        self.attn = SelfAttention(context, f"{self.name}.attn", shape.hidden, shape.heads, shape.scale_of(index))
+        self.attn = SelfAttention(context, f"{name}.attn", shape.hidden, shape.heads, shape.scale_of(index))
         self.ln_2 = Norm(context, shape.hidden, shape.eps)
         self.mlp = nn.ModuleDict(
             {
-                "c_fc": Dense(context, f"{self.name}.mlp.c_fc", shape.middle, shape.hidden),
-                "c_proj": Dense(context, f"{self.name}.mlp.c_proj", shape.hidden, shape.middle),
+                "c_fc": Dense(context, f"{name}.mlp.c_fc", shape.middle, shape.hidden),
+                "c_proj": Dense(context, f"{name}.mlp.c_proj", shape.hidden, shape.middle),
             }
         )
 
@@ -86,8 +86,8 @@ class GPT2(nn.Module):
         taps: dict[str, Tensor] = {}
         for block in self.blocks():
             residual = block.forward(residual, inputs.attention)
-            if block.name in inputs.taps:
-                taps[block.name] = residual
+            if block.attn.name in inputs.taps:
+                taps[block.attn.name] = residual
         return Hidden(states=self.ln_f.forward(residual), taps=taps)
 
     def compute_logits(self, states: Tensor) -> Tensor:
