@@ -100,7 +100,7 @@ class Doctor:
         self._allow = AllowList.from_config(config)
         self._candidates = [builtin_candidate(), *discover().candidates, *handed_candidates(imports)]
         self._allow.check_names(self._candidates)
-        self._dead: dict[str, str] = {}
+        self._dead: dict[str, str] = {}  # plugins that take their process down, which are kept out of what follows
         self._findings: list[Finding] = []
 
     def examine(self, names: Collection[str] = (), *, suites: bool = False) -> Checkup:
@@ -166,8 +166,7 @@ class Doctor:
     def _job(self, task: Any, **fields: Any) -> Job:
         block = (*self._config.block, *self._dead)
         config = dataclasses.replace(self._config, block=block)
-        imports = tuple(text for text in self._imports if text not in self._dead)
-        return Job(task=task, config=config, imports=imports, path=list(sys.path), **fields)
+        return Job(task=task, config=config, imports=self._imports, path=list(sys.path), **fields)
 
     def _load(self, candidates: Sequence[Candidate]) -> dict[str, Loaded]:
         found = {}
@@ -177,7 +176,7 @@ class Doctor:
                 try:
                     found[one.name] = ask(job, Loaded, self._deadline)
                 except ChildError as error:
-                    self._died(one.name, f"importing {one.entry_point} or calling its hooks: {error}")
+                    self._dead[one.name] = f"importing {one.entry_point} or calling its hooks: {error}"
                 bar.advance()
         return found
 
@@ -218,7 +217,7 @@ class Doctor:
                 except ChildError as error:
                     found.append((target, None, str(error)))
                     if what == "probes":
-                        self._died(target.plugin, f"probing {target.text}: {error}")
+                        self._dead[target.plugin] = f"probing {target.text}: {error}"
                 bar.advance()
         return found
 
@@ -229,10 +228,6 @@ class Doctor:
                 found.append(conformance.examine(plugin, module))
                 bar.advance()
         return found
-
-    def _died(self, plugin: str, how: str) -> None:
-        """A plugin that takes its process down is kept out of all that follows."""
-        self._dead[plugin] = how
 
     # --- what it comes to ------------------------------------------------------------------------
 

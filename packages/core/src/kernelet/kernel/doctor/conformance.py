@@ -24,6 +24,8 @@ GROUP = "kernelet.conformance"
 DEADLINE = 3600.0
 """Seconds for all suites of one module; numerics against slow references take minutes."""
 
+UNCOLLECTED = "collection failure"
+ERROR = re.compile(r"^E +(.+)$", re.MULTILINE)
 SENTENCE = re.compile(r"ConformanceError: (.+)")
 
 
@@ -97,7 +99,8 @@ def read_report(plugin: str, module: str, text: str) -> Verdict:
     for case in ET.fromstring(text).iter("testcase"):  # noqa: S314 - pytest wrote it just now
         wrong = case.find("failure") if case.find("failure") is not None else case.find("error")
         if wrong is not None:
-            test = f"{case.get('classname', '').rpartition('.')[2]}.{case.get('name')}"
+            parts = case.get("classname", "").rpartition(".")[2], case.get("name", "")
+            test = ".".join(part for part in parts if part) or module
             failed.append(Failed(test=test, message=sentence(wrong.get("message", ""), wrong.text or "")))
         elif case.find("skipped") is not None:
             skipped += 1
@@ -107,6 +110,10 @@ def read_report(plugin: str, module: str, text: str) -> Verdict:
 
 
 def sentence(message: str, text: str) -> str:
-    """What the suite says to the author; for any other error its first line."""
-    said = list(dict.fromkeys(SENTENCE.findall(message) or SENTENCE.findall(text)))
-    return "; ".join(said) or (message.strip().splitlines() or ["it failed without a word"])[0]
+    """What the suite says to the author; for any other error its first line; where nothing was collected, why."""
+    if said := SENTENCE.findall(message) or SENTENCE.findall(text):
+        return "; ".join(dict.fromkeys(said))
+    errors = ERROR.findall(text)
+    if message == UNCOLLECTED and errors:
+        return str(errors[-1])
+    return (message.strip().splitlines() or ["it failed without a word"])[0]

@@ -15,7 +15,7 @@ from kernelet.contracts.plugins import Owned
 from kernelet.errors import KerneletError, PluginError
 from kernelet.kernel import Kernel
 from kernelet.kernel.doctor.boot import start
-from kernelet.kernel.doctor.interfaces import check_class
+from kernelet.kernel.doctor.interfaces import DoubtError, check_class
 from kernelet.kernel.doctor.measure import measured
 from kernelet.kernel.doctor.messages import Check, Examined, Job
 from kernelet.kernel.doctor.trials import NotHereError, Subject, Trial, trials
@@ -70,6 +70,8 @@ def _try(offer: str, what: str, trial: Callable[[], None]) -> Check:
         return Check(what=what, offer=offer)
     if isinstance(box.failure.error, NotHereError):
         return Check(what=what, offer=offer, result="skipped", message=str(box.failure.error))
+    if isinstance(box.failure.error, DoubtError):
+        return Check(what=what, offer=offer, result="warning", message=str(box.failure.error))
     return Check(what=what, offer=offer, result="failed", message=box.failure.reason)
 
 
@@ -135,6 +137,9 @@ def _describe(use: Use) -> None:
         info = use.raw({"architectures": [use.owned.offer.name]})
     except KerneletError:
         return
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}; UnsupportedModelError, naming the field, tells a person more"
+        raise DoubtError(text) from error
     if not isinstance(info, ModelInfo):
         raise PluginError(f"it returned {type(info).__name__}, not ModelInfo")
 

@@ -8,6 +8,11 @@ from typing import Any
 
 from kernelet.errors import PluginError
 
+
+class DoubtError(Exception):
+    """Something that is not as it is usually; the message says when it is right. A warning."""
+
+
 CALLED_TOO = frozenset({"__init__", "__len__"})
 """Methods with underscores that a contract may have."""
 
@@ -32,15 +37,18 @@ def check_class(target: object, interface: type, *, constructor: bool = True) ->
             _check_call(f"{_name(target)}.{name}", getattr(target, name), getattr(interface, name))
 
 
-def check_members(target: object, protocol: type) -> None:
-    """Holds a class to a protocol that it need not inherit from.
+def check_model(target: object, protocol: type) -> None:
+    """Holds the class of a model to what the core's worker calls.
 
     Raises:
-        PluginError: it is no class, or lacks a method.
+        PluginError: it is no class.
+        DoubtError: it lacks a method; the platform may bring a worker that does not need it.
     """
+    if not isinstance(target, type):
+        raise PluginError(f"{_name(target)} is no class")
     missing = [name for name in _methods(protocol) if not callable(getattr(target, name, None))]
-    if not isinstance(target, type) or missing:
-        raise PluginError(f"{_name(target)} has no {', '.join(missing) or 'constructor'}: see {protocol.__qualname__}")
+    if missing:
+        raise DoubtError(f"{_name(target)} has no {', '.join(missing)}: only a worker of the platform's own can run it")
 
 
 def _methods(interface: type) -> Iterator[str]:

@@ -40,7 +40,7 @@ from kernelet.contracts.sampling import LogitsProcessor, LogitsProcessorOffer
 from kernelet.contracts.stats import EngineInfo, StatLogger, StatLoggerOffer
 from kernelet.contracts.versions import API_VERSIONS, ApiVersion
 from kernelet.errors import PluginError
-from kernelet.kernel.doctor.interfaces import check_class, check_members
+from kernelet.kernel.doctor.interfaces import check_class, check_model
 from kernelet.kernel.kinds import kind_of
 
 HEAD_SIZE, BLOCK_SIZE, BLOCKS, VOCABULARY, WIDTH = 64, 16, 8, 1000, 64
@@ -48,7 +48,7 @@ HEAD_SIZE, BLOCK_SIZE, BLOCKS, VOCABULARY, WIDTH = 64, 16, 8, 1000, 64
 
 
 class NotHereError(Exception):
-    """Something cannot be tried on this machine; the message says why. It is not the plugin's fault."""
+    """Something cannot be tried here; the message says why. It is not the plugin's fault."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +108,7 @@ def _interface(subject: Subject) -> None:
     if kind in INTERFACES:
         check_class(subject.raw, INTERFACES[kind], constructor=subject.today)
     elif kind is ModelArchitectureOffer:
-        check_members(subject.raw, Model)
+        check_model(subject.raw, Model)
     elif isinstance(subject.raw, type) and issubclass(subject.raw, Op):
         check_class(subject.raw, Op)
     elif not callable(subject.raw):
@@ -143,9 +143,10 @@ def _attention(subject: Subject) -> None:
 
 
 def _op(subject: Subject) -> None:
-    if isinstance(subject.raw, type) and issubclass(subject.raw, Op):
-        _needs_platform(subject)
-        subject.target(subject.settings)
+    if not isinstance(subject.raw, type) or not issubclass(subject.raw, Op):
+        raise NotHereError("a function has nothing to be made")
+    _needs_platform(subject)
+    subject.target(subject.settings)
 
 
 def _weight_kernel(subject: Subject) -> None:

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from kernelet.cache.eviction import LRUPolicy
+from kernelet.cache.groups import FullGroupManager, SlidingWindowGroupManager
+from kernelet.contracts.attention import Attention, AttentionOffer
+from kernelet.contracts.cache import CachePolicyOffer, CacheSpecOffer, EvictionPolicy
+from kernelet.contracts.executor import CommunicatorOffer, ExecutorOffer, SchedulerOffer
+from kernelet.contracts.model import ModelArchitectureOffer, ModelSource, ModelSourceOffer, WeightFormatOffer
+from kernelet.contracts.offer import Settings
+from kernelet.contracts.op import Op, OpOffer, Support, WeightKernel, WeightKernelOffer
+from kernelet.contracts.platform import PlatformOffer
+from kernelet.contracts.sampling import LogitsProcessor, LogitsProcessorOffer
+from kernelet.contracts.stats import StatLogger, StatLoggerOffer
+from kernelet.errors import PluginError
+from kernelet.executor.in_process import InProcessExecutor
+from kernelet.kernel.doctor.trials import INTERFACES, MADE, NotHereError, Subject, trials
+from kernelet.kernel.kinds import KINDS
+from kernelet.scheduler.policies import FCFSPolicy
+from kernelet.testing.null.platform import NullDevice
+
+SETTINGS = Settings(plugin="p", values={"memory_bytes": 1 << 20})
+
+
+def attempt(offer, target, **fields):
+    """Runs every trial of an offer; returns their words."""
+    done = []
+    for what, trial in trials(type(offer)):
+        trial(Subject(offer=offer, raw=target, target=target, settings=SETTINGS, **fields))
+        done.append(what)
+    return done
+
+
+class Paged(Attention):
+    made = ()
+
+    def __init__(self, spec, settings):
+        super().__init__(spec, settings)
+        type(self).made += (spec,)
+
+    allocate_cache = build_metadata = write_kv = lambda self, *args: None
+    forward = lambda self, query, cache, metadata, sinks=None: query
+
+
+class Kernel(WeightKernel):
+    asked = ()
+
+    @classmethod
+    def supports(cls, role, scheme, dtype, shape):
+        cls.asked += ((role, shape),)
+        return Support(role == "linear")
+
+    prepare = apply = lambda self, *args: None
+
+
+class Source(ModelSource):
+    resolve = lambda self, name: name
+
+
+class Processor(LogitsProcessor):
+    add_request = lambda self, request_id, arguments, prompt_token_ids: True
+    apply = lambda self, logits, rows: logits
+
+
+class Logger(StatLogger):
+    closed = False
+    record = record_finished = lambda self, it: None
+
+    def close(self):
+        type(self).closed = True
+
+
+class Scale(Op):
+    def __call__(self, x):
+        return x
+
+
+BOTH = ["implements its contract", "made with the plugin's options"]
+PLATFORM = {"probe": "m:p", "config": "m:C", "worker": "m:W"}
+GOOD = [
+    (AttentionOffer(name="a", target="m:A", kinds=frozenset({"full", "sliding"}), block_size_multiple=24), Paged, BOTH),
+    (WeightKernelOffer(name="a", target="m:A", roles=("linear", "embedding")), Kernel, BOTH),
+    (OpOffer(name="a", target="m:A", op="x"), Scale, BOTH),
+    (CacheSpecOffer(name="a", target="m:A", kind="full"), FullGroupManager, BOTH),
+    (CacheSpecOffer(name="a", target="m:A", kind="sliding_window"), SlidingWindowGroupManager, BOTH),
+    (CachePolicyOffer(name="a", target="m:A", api="2.0"), LRUPolicy, BOTH),
+    (ModelSourceOffer(name="a", target="m:A", models={}), Source, BOTH),
+    (ExecutorOffer(name="a", target="m:A"), InProcessExecutor, BOTH[:1]),
+    (SchedulerOffer(name="a", target="m:A"), FCFSPolicy, BOTH),
+    (LogitsProcessorOffer(name="a", target="m:A"), Processor, BOTH),
+    (StatLoggerOffer(name="a", target="m:A", api="2.0"), Logger, BOTH),
+    (PlatformOffer(name="a", target="m:A", **PLATFORM), NullDevice, BOTH),
+]
+
+
+@pytest.mark.parametrize("offer, target, done", GOOD, ids=lambda one: getattr(one, "__name__", ""))
+def test_what_keeps_its_contract(offer, target, done):
+    assert attempt(offer, target) == done
+
+
+def test_every_kind_is_tried_somehow():
+    kinds = {kind.offer for kind in KINDS}
+    assert set(INTERFACES) | {ModelArchitectureOffer, OpOffer} == kinds
+    assert kinds - set(MADE) == {ModelArchitectureOffer, WeightFormatOffer, ExecutorOffer, CommunicatorOffer}
+
+
+def test_an_attention_is_made_for_each_of_its_kinds():
+    Paged.made = ()
+    offer = AttentionOffer(
+        name="a",
+        target="m:A",
+        kinds=frozenset({"full", "sliding"}),
+        head_sizes=(80,),
+        dtypes=("bfloat16",),
+        block_size_multiple=24,
+    )
+    attempt(offer, Paged)
+    assert [(s.kind, s.head_size, s.dtype, s.window) for s in Paged.made] == [
+        ("full", 80, "bfloat16", None),
+        ("sliding", 80, "bfloat16", 16),
+    ]
+    assert all(spec.block_size % 24 == 0 for spec in Paged.made)
+
+
+def test_a_kernel_is_asked_for_each_of_its_roles():
+    Kernel.asked = ()
+    attempt(WeightKernelOffer(name="a", target="m:A", roles=("linear", "grouped_linear")), Kernel)
+    assert Kernel.asked == (("linear", (64, 64)), ("grouped_linear", (2, 64, 64)))
+
+
+def test_a_logger_is_closed_again():
+    Logger.closed = False
+    attempt(StatLoggerOffer(name="a", target="m:A", api="2.0"), Logger)
+    assert Logger.closed
+
+
+class Wrong(EvictionPolicy):
+    add = remove = lambda self, block_id: None
+    evict = lambda self: 7
+    __len__ = lambda self: 0
+
+
+class Nan(FCFSPolicy):
+    key = lambda self, request: (float("nan"),)
+
+
+class Text(FCFSPolicy):
+    key = lambda self, request: "ab"
+
+
+class Bare(Kernel):
+    supports = classmethod(lambda cls, role, scheme, dtype, shape: True)
+
+
+class Fussy(Source):
+    def __init__(self, settings):
+        raise OSError("no such disk")
+
+
+@pytest.mark.parametrize(
+    "offer, target, error, message",
+    [
+        (GOOD[5][0], Wrong, PluginError, r"evict\(\) gave up 7 and left 0 blocks"),
+        (GOOD[8][0], Nan, PluginError, r"key\(\) returned \(nan,\), not numbers"),
+        (GOOD[8][0], Text, PluginError, r"key\(\) returned \('a', 'b'\), not numbers"),
+        (GOOD[1][0], Bare, PluginError, r"supports\(\) returned bool, not Support"),
+        (GOOD[6][0], Fussy, OSError, "no such disk"),
+        (GOOD[2][0], 5, PluginError, "m:A is a int, which cannot be called"),
+        (GOOD[8][0], int, PluginError, "int is no subclass of kernelet.contracts.executor.SchedulingPolicy"),
+        (GOOD[2][0], abs, NotHereError, "a function has nothing"),
+        (CacheSpecOffer(name="a", target="m:A", kind="own"), FullGroupManager, NotHereError, "the cache spec own"),
+    ],
+)
+def test_what_does_not(offer, target, error, message):
+    with pytest.raises(error, match=message):
+        attempt(offer, target)
+
+
+@pytest.mark.parametrize("index", [0, 1, 2, 11])
+def test_what_the_platform_lacks_is_not_made(index):
+    offer, target, _ = GOOD[index]
+    with pytest.raises(NotHereError, match="no such unit"):
+        attempt(offer, target, missing="no such unit")
+
+
+def test_a_request_has_what_a_policy_may_look_at():
+    from kernelet.contracts.executor import Orderable
+    from kernelet.kernel.doctor.trials import _Request
+
+    wanted = {name for name, member in vars(Orderable).items() if isinstance(member, property)}
+    assert wanted == set(_Request.__dataclass_fields__)
+    assert inspect.signature(_Request).parameters
