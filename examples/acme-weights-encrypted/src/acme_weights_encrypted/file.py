@@ -23,6 +23,7 @@ from acme_weights_encrypted.chunks import (
     WrongKeyError,
     derive,
 )
+from acme_weights_encrypted.key import OPTION
 from kernelet.errors import ConfigError, WeightsError
 
 DTYPES = (
@@ -122,9 +123,7 @@ class EncryptedFile:
         except (DamagedError, OSError) as error:
             raise self._damaged(error) from None
         except WrongKeyError:
-            raise ConfigError(
-                f"{path} was encrypted with another key: name its file with --set acme-weights-encrypted.key_file=FILE"
-            ) from None
+            raise ConfigError(f"{path} was encrypted with another key: name its file with {OPTION}") from None
         self.entries = msgspec.json.decode(index, type=dict[str, Entry])
 
     def read(self, name: str, rows: slice | None = None) -> Tensor:

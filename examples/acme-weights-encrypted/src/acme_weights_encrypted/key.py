@@ -9,6 +9,7 @@ from pathlib import Path
 from kernelet.errors import ConfigError
 
 KEY_BYTES = 32
+OPTION = "--set acme-weights-encrypted.key_file=FILE"
 HOW = "make one with `kernelet encrypt key FILE`"
 
 

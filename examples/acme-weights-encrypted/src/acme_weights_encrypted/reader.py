@@ -8,7 +8,7 @@ from pathlib import Path
 from torch import Tensor
 
 from acme_weights_encrypted.file import EncryptedFile
-from acme_weights_encrypted.key import HOW, read_key
+from acme_weights_encrypted.key import HOW, OPTION, read_key
 from kernelet.contracts.model import WeightReader
 from kernelet.contracts.offer import Settings
 from kernelet.errors import ConfigError, WeightsError
@@ -19,13 +19,15 @@ PATTERN = "*.encrypted"
 class EncryptedReader(WeightReader):
     """All encrypted files of a folder as one checkpoint."""
 
-    def __init__(self, folder: Path, key: bytes) -> None:
+    def __init__(self, folder: Path, key: bytes | None = None) -> None:
         """Opens every file and reads its index.
 
         Raises:
             WeightsError: a file is damaged, or two hold the same tensor.
-            ConfigError: the key is another one.
+            ConfigError: there is no key, or it is another one.
         """
+        if key is None:
+            raise ConfigError(f"the weights in {folder} are encrypted: name the file with the key, {OPTION} ({HOW})")
         self.folder = folder
         self._files: dict[str, EncryptedFile] = {}
         for path in sorted(folder.glob(PATTERN)):
@@ -41,12 +43,7 @@ class EncryptedReader(WeightReader):
         if not any(folder.glob(PATTERN)):
             raise WeightsError(f"{folder} holds no {PATTERN} file; is it the folder of an encrypted model?")
         key_file = settings["key_file"]
-        if not key_file:
-            raise ConfigError(
-                f"the weights in {folder} are encrypted: name the file with the key, "
-                f"--set {settings.plugin}.key_file=FILE ({HOW})"
-            )
-        return cls(folder, read_key(Path(str(key_file)).expanduser()))
+        return cls(folder, read_key(Path(str(key_file)).expanduser()) if key_file else None)
 
     def names(self) -> Sequence[str]:
         return sorted(self._files)
