@@ -9,6 +9,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent
+FOLDERS = ("examples", "matrix", "templates")
+"""Folders of tests/ that build wheels and environments, each with seconds of its own."""
 
 settings.register_profile(
     "kernelet",
@@ -21,9 +23,10 @@ settings.load_profile("kernelet")
 
 
 def distribution_of(nodeid: str) -> str:
-    """Whose seconds a test uses: `packages/<p>/...` is p's, all else the workspace's."""
+    """Whose seconds a test uses: of packages/<p> p's, a folder of tests/ may have its own, all else the workspace's."""
     first, _, rest = nodeid.partition("/")
-    return rest.partition("/")[0] if first == "packages" else "workspace"
+    folder = rest.partition("/")[0]
+    return folder if first == "packages" or (first == "tests" and folder in FOLDERS) else "workspace"
 
 
 class Stopwatch:

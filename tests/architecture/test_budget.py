@@ -37,3 +37,5 @@ def test_seconds_are_counted_by_distribution(pytestconfig):
     plugin = pytestconfig.pluginmanager.get_plugin(str(ROOT / "conftest.py"))
     assert plugin.distribution_of("packages/core/tests/unit/test_errors.py::test_x") == "core"
     assert plugin.distribution_of("tests/packaging/test_wheels.py::test_x") == "workspace"
+    assert plugin.distribution_of("tests/matrix/test_matrix.py::test_x") == "matrix"
+    assert all((ROOT / "tests" / folder).is_dir() for folder in plugin.FOLDERS)
