@@ -1,0 +1,1 @@
+"""What a release does, in parts."""
