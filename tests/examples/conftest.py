@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent.parent
 CORE = ("packages/core", "packages/platform-cpu", "packages/models-decoder")
 ACME = ("acme-model", "acme-weights-encrypted", "acme-watermark", "acme-recorder")
 """Examples that need no compiler and select nothing by being there."""
-BY_NAME = ("acme-platform", "acme-steering")
+BY_NAME = ("acme-platform", "acme-steering", "acme-beam-search")
 """Examples that change nothing unless they are named; one needs a compiler."""
 
 

@@ -1,4 +1,4 @@
-"""Random tiny models, saved by `transformers`: one with full attention only, one with a sliding window beside it."""
+"""Random tiny models, saved by `transformers`: with full attention only, with a sliding window beside it, or alone."""
 
 from __future__ import annotations
 
@@ -40,11 +40,16 @@ def _spread(model: torch.nn.Module) -> None:
 def _save(model: Any, folder: Path) -> Path:
     _spread(model)
     model.save_pretrained(folder)
+    save_tokenizer(folder)
+    return folder
+
+
+def save_tokenizer(folder: Path) -> None:
+    """Words: token 5 is written w5."""
     words = {f"w{i}": i for i in range(VOCAB)}
     tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="w2"))
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
     tokenizer.save(os.fspath(folder / "tokenizer.json"))
-    return folder
 
 
 def full(folder: Path) -> Path:
@@ -57,3 +62,8 @@ def windowed(folder: Path) -> Path:
         **SHAPE, sliding_window=WINDOW, query_pre_attn_scalar=16, layer_types=["sliding_attention", "full_attention"]
     )
     return _save(transformers.Gemma2ForCausalLM(config), folder)
+
+
+def sliding(folder: Path) -> Path:
+    config = transformers.MistralConfig(**SHAPE, sliding_window=WINDOW)
+    return _save(transformers.MistralForCausalLM(config), folder)
