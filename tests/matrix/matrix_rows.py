@@ -29,6 +29,7 @@ class Row:
             ``{files}`` one with files that rows share, see ``matrix_checkpoints.files``.
         model: Where the model lies if not in the checkpoint's folder.
         prepare: Commands of kernelet to run before; ``{checkpoint}`` and ``{folder}`` are filled in.
+        later: Wheels that are installed after that.
         extra_args: Of every request.
         happened: What must not be zero: counters, or ``reordered``: requests ended in another order than they came in.
         logged: What the log must hold.
@@ -45,6 +46,7 @@ class Row:
     options: Mapping[str, Any] = field(default_factory=dict)
     model: str = "{checkpoint}"
     prepare: tuple[Sequence[str], ...] = ()
+    later: tuple[str, ...] = ()
     extra_args: Mapping[str, Any] | None = None
     happened: tuple[str, ...] = ()
     logged: str = ""
@@ -56,7 +58,7 @@ class Row:
     @property
     def plugins(self) -> list[str]:
         """Names of the distributions' folders."""
-        return [Path(wheel).name.partition("-1.0-py3")[0].replace("_", "-") for wheel in self.wheels]
+        return [Path(wheel).name.partition("-1.0-py3")[0].replace("_", "-") for wheel in (*self.wheels, *self.later)]
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class Matrix:
 
     def same_set(self, row: Row) -> tuple[Row, ...]:
         """All rows with the same wheels: they share an environment and a process."""
-        return tuple(one for one in self.rows if set(one.wheels) == set(row.wheels))
+        return tuple(one for one in self.rows if _set(one) == _set(row))
 
 
 def read(path: Path = TABLE) -> Matrix:
@@ -106,6 +108,10 @@ def _row(sets: Mapping[str, Sequence[str]], wheels: Sequence[str], **entry: Any)
     named = [wheel for one in wheels for wheel in sets.get(one, (one,))]
     lists = {key: tuple(value) for key, value in entry.items() if isinstance(value, list)}
     return Row(wheels=tuple(named), **{**entry, **lists})
+
+
+def _set(row: Row) -> tuple[set[str], set[str]]:
+    return set(row.wheels), set(row.later)
 
 
 def _check(row: Row) -> None:

@@ -60,6 +60,7 @@ class Runner:
             self._own(row).mkdir(parents=True)
             for command in row.prepare:
                 environment.kernelet(*(self._filled(row, one) for one in command))
+        environment.install(*(self._wheel(one) for one in rows[0].later))
         job, result = home / "job.json", home / "result.json"
         job.write_text(json.dumps({"requests": requests(), "rows": [self._job(row) for row in rows]}), encoding="utf-8")
         said = environment.run(str(WORKER), str(job), str(result), check=False, OMP_NUM_THREADS="1")

@@ -39,6 +39,18 @@ def test_names_of_plugins():
     assert row.plugins == ["core", "acme-older"]
 
 
+def test_what_is_installed_later_makes_another_set(tmp_path):
+    matrix = table(
+        tmp_path,
+        'name = "a"\nwheels = ["base"]\nlater = ["examples/x"]\nshows = "same tokens"',
+        'name = "b"\nwheels = ["base"]\nshows = "same tokens"',
+    )
+    truth, a, b = matrix.rows
+    assert matrix.same_set(a) == (a,)
+    assert matrix.same_set(b) == (truth, b)
+    assert a.plugins == ["core", "p", "x"]
+
+
 @pytest.mark.parametrize(
     "row, error",
     [
