@@ -45,6 +45,8 @@ WRONG = {
     "from kernelet import LLM\nsetattr(LLM, 'generate', None)": "patches the core",
     "def test(monkeypatch):\n    monkeypatch.setattr('kernelet.errors.ConfigError', None)": "patches the core",
     "from kernelet import errors\ndef f(patch):\n    patch.setattr(errors, 'X', 1)": "patches the core",
+    "from kernelet import LLM\nclass A:\n    x: int = 1\ndef f(llm: LLM):\n    llm.x = 1": "sets an attribute of",
+    "from kernelet import LLM\nclass A:\n    x: int = 1\nllm = LLM()\nllm.x = 1": "sets an attribute of something",
     "def f(ops):\n    setattr(ops, 'add', None)": "sets an attribute of something that is not its own",
     "from kernelet.layers import ops\nops.TABLE['add'] = None": "changes an object of the core: ops.TABLE['add']",
     "class A:\n    def f(self, llm):\n        return llm._client": "uses a private attribute that it does not define",
@@ -63,6 +65,8 @@ def test_what_is_wrong_is_found(source, tmp_path):
 
 
 RIGHT = """
+import argparse
+
 from kernelet import LLM, SamplingParams
 from kernelet.config import EngineConfig
 from kernelet.config.cache import CacheConfig
@@ -82,6 +86,13 @@ class Mine(ModelWorker):
         super().load_model()
         local = {}
         local["a"] = self._mine
+
+class Own:
+    prompt: str = ""
+
+def change(one: Own, parser: argparse.ArgumentParser) -> None:
+    one.prompt = "new"
+    parser.description = "new"
 """
 
 

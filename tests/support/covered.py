@@ -45,27 +45,32 @@ class Package:
     def own_privates(self) -> set[str]:
         return {name for tree in self.trees.values() for name in defined(tree) if private(name)}
 
+    def own_fields(self) -> set[str]:
+        """Attributes that its own objects have: set on ``self``, or declared in a class."""
+        return {name for tree in self.trees.values() for name in fields(tree)}
+
 
 def complaints(package: Package) -> list[str]:
     """All that a package does with the core and should not: ``path:line: what``."""
-    own = package.own_privates()
+    own, data = package.own_privates(), package.own_fields()
     found = []
     for path, tree in package.trees.items():
         tests = path.name == "conformance.py" or "tests" in path.relative_to(package.folder).parts
         place = path.relative_to(package.folder.parent)
-        found += [f"{place}:{line}: {what}" for line, what in sorted(in_tree(tree, own, tests=tests))]
+        found += [f"{place}:{line}: {what}" for line, what in sorted(in_tree(tree, own, data, tests=tests))]
     return found
 
 
-def in_tree(tree: ast.Module, own: set[str], *, tests: bool) -> Iterator[tuple[int, str]]:
+def in_tree(tree: ast.Module, own: set[str], data: set[str], *, tests: bool) -> Iterator[tuple[int, str]]:
     names = bound_names(tree)
-    others = made_of_others(tree, names)
+    others, cores = of_others(tree, names)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield from wrong_imports(node, tests=tests)
         elif isinstance(node, ast.Attribute):
             yield from wrong_attribute(node, own)
-            if isinstance(node.ctx, ast.Store | ast.Del) and not of_self(node) and root(node) not in others:
+            its = of_self(node) or (isinstance(node.value, ast.Name) and node.attr in data and root(node) not in cores)
+            if isinstance(node.ctx, ast.Store | ast.Del) and not its and root(node) not in others:
                 yield node.lineno, f"sets an attribute of something that is not its own: {ast.unparse(node)}"
         elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
             if origin(node.value, names).startswith(CORE):
@@ -187,15 +192,34 @@ def bound_names(tree: ast.Module) -> dict[str, str]:
     return found
 
 
-def made_of_others(tree: ast.Module, names: dict[str, str]) -> set[str]:
-    """Variables that hold what a library, not the core, made: ``tokenizer = tokenizers.Tokenizer(...)``."""
-    found = set()
+def of_others(tree: ast.Module, names: dict[str, str]) -> tuple[set[str], set[str]]:
+    """Variables that a library other than the core made or types, and those of the core.
+
+    ``tokenizer = tokenizers.Tokenizer(...)`` and ``parser: argparse.ArgumentParser`` are a library's.
+    """
+    others, cores = set(names), {name for name, where in names.items() if where.split(".")[0] == CORE}
+    others -= cores
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and isinstance(node.targets[0], ast.Name):
-            maker = origin(node.value.func, names)
-            if maker and maker.split(".")[0] != CORE:
-                found.add(node.targets[0].id)
-    return found
+            name, maker = node.targets[0].id, origin(node.value.func, names)
+        elif isinstance(node, ast.arg) and node.annotation is not None:
+            name, maker = node.arg, origin(node.annotation, names)
+        else:
+            continue
+        if maker:
+            (cores if maker.split(".")[0] == CORE else others).add(name)
+    return others - cores, cores
+
+
+def fields(tree: ast.Module) -> Iterator[str]:
+    """Attributes that are declared in classes, or set on ``self``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            for inner in node.body:
+                if isinstance(inner, ast.AnnAssign) and isinstance(inner.target, ast.Name):
+                    yield inner.target.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and of_self(node):
+            yield node.attr
 
 
 def root(node: ast.expr) -> str:
