@@ -1,6 +1,19 @@
 """Ops and weight kernels: where a platform's code meets a model and a quantization format.
 
 ``WeightScheme`` is the narrow waist: a format says how a weight is stored, a kernel which schemes it computes with.
+Between them a weight [out, in] (of experts: [experts, out, in], and so all its tensors) is in canonical form:
+
+===============  ======================================================================================================
+``weight``       one element an entry, unpacked: ``dense`` in the layer's dtype, ``int2`` to ``int8`` in int8, ``uint2``
+                 to ``uint8`` in uint8, ``e4m3fn`` and ``e5m2`` in the float8 dtype of that name
+``scales``       of the first, finest level: [ceil(out / block), ceil(in / block)]; a block of 0 is the whole axis;
+                 of further levels ``scales_1``, ``scales_2``, ...
+``zero_points``  as large as ``scales``: integers like ``weight``, or floats like ``scales``
+``permutation``  int32 [in]: column j of ``weight`` is multiplied with element ``permutation[j]`` of the input
+``input_scale``  float32 [], of inputs that are quantized statically
+===============  ======================================================================================================
+
+``w[o, i] = (weight[o, i] - zero_point) * scale * scale_1 * ...`` with the values of the blocks that hold (o, i).
 """
 
 from __future__ import annotations
@@ -132,7 +145,7 @@ class WeightKernel(ABC):
         """Turns canonical tensors into what ``apply`` wants. May run again when weights change.
 
         Args:
-            weights: ``"weight"`` and, by scheme, ``"scales"``, ``"zero_points"``, ``"permutation"``.
+            weights: ``"weight"`` and, by scheme, the other canonical tensors. ``prepare`` may repack or free them.
         """
 
     @abstractmethod

@@ -1,19 +1,4 @@
-"""Weights in canonical form, and the truth of every weight kernel: dequantize and multiply.
-
-Canonical tensors of a weight [out, in] (of experts: [experts, out, in], and so all others), whatever format it came in:
-
-===============  ======================================================================================================
-``weight``       one element an entry, unpacked: ``dense`` in the layer's dtype, ``int2`` to ``int8`` in int8, ``uint2``
-                 to ``uint8`` in uint8, ``e4m3fn`` and ``e5m2`` in the float8 dtype of that name
-``scales``       of the first, finest level: [ceil(out / block), ceil(in / block)]; a block of 0 is the whole axis;
-                 of further levels ``scales_1``, ``scales_2``, ...
-``zero_points``  as large as ``scales``: integers like ``weight``, or floats like ``scales``
-``permutation``  int32 [in]: column j of ``weight`` is multiplied with element ``permutation[j]`` of the input
-``input_scale``  float32 [], of inputs that are quantized statically
-===============  ======================================================================================================
-
-``w[o, i] = (weight[o, i] - zero_point) * scale * scale_1 * ...`` with the values of the blocks that hold (o, i).
-"""
+"""The truth of every weight kernel: canonical tensors (``kernelet.contracts.op``), dequantized and multiplied."""
 
 from __future__ import annotations
 
@@ -31,6 +16,9 @@ ELEMENTS: Mapping[str, torch.dtype] = MappingProxyType(
     | {"e4m3fn": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
 )
 """Dtype of the canonical ``weight`` by element type; a dense weight has its layer's."""
+
+SCALES = ("float64", "float32", "bfloat16", "float16", "e4m3fn", "e5m2")
+"""Dtypes of scales."""
 
 
 def scales_name(level: int) -> str:
@@ -53,14 +41,28 @@ def spread(values: Tensor, level: ScaleLevel, shape: tuple[int, ...]) -> Tensor:
     return whole[..., :rows, :columns]
 
 
+def no_reference(scheme: WeightScheme) -> str:
+    """Why weights of a scheme have no canonical form here; empty if they have one."""
+    known: Mapping[str, tuple[object, tuple[object, ...]]] = {
+        "element": (scheme.element, ("dense", *ELEMENTS)),
+        "zero_point": (scheme.zero_point, (None, "int", "float") if scheme.scales else (None,)),
+        "activation": (scheme.activation, (None, "static", "dynamic")),
+        "codebook": (scheme.codebook, (0,)),
+        "opaque": (scheme.opaque, ("",)),
+    }
+    strange = [f"{name} {value!r}" for name, (value, allowed) in known.items() if value not in allowed]
+    strange += [f"scales in {level.dtype}" for level in scheme.scales if level.dtype not in SCALES]
+    return f"no reference for weights with {', '.join(strange)}" if strange else ""
+
+
 def dequantize(weights: Mapping[str, Tensor], scheme: WeightScheme) -> Tensor:
     """Canonical tensors -> float64 [..., out, in], columns in the order of the input.
 
     Raises:
         ValueError: the scheme has no canonical form here.
     """
-    if scheme.opaque or scheme.codebook or (scheme.element != "dense" and scheme.element not in ELEMENTS):
-        raise ValueError(f"no reference for weights of {scheme}: their format's own dequantizer is the truth")
+    if reason := no_reference(scheme):
+        raise ValueError(f"{reason}: their format's own dequantizer is the truth")
     stored = weights["weight"]
     shape = tuple(stored.shape)
     values = stored.double()
@@ -82,17 +84,16 @@ class ReferenceKernel(WeightKernel):
 
     @classmethod
     def supports(cls, role: Role, scheme: WeightScheme, dtype: str, shape: tuple[int, ...]) -> Support:
-        known = scheme.element == "dense" or scheme.element in ELEMENTS
-        if scheme.opaque or scheme.codebook or not known:
-            return Support(ok=False, reason=f"has no reference for {scheme.opaque or scheme.element}")
+        if reason := no_reference(scheme):
+            return Support(ok=False, reason=reason)
         return Support(ok=True)
 
     def prepare(self, weights: Mapping[str, Tensor]) -> Tensor:
-        """A dense weight as it is; else in float64, and rows of a table in the dtype of its scales."""
+        """A dense weight as it is; else in float64, and a table in float32, since nothing names the layer's dtype."""
         if self.scheme == DENSE:
             return weights["weight"]
         whole = dequantize(weights, self.scheme)
-        return whole.to(weights["scales"].dtype) if self.role == "embedding" and self.scheme.scales else whole
+        return whole.float() if self.role == "embedding" else whole
 
     def apply(self, x: Tensor, prepared: Tensor, bias: Tensor | None) -> Tensor:
         return prepared[x] if self.role == "embedding" else _multiply(x, prepared, bias)
