@@ -5,15 +5,13 @@ They are distributions as an installer leaves them (METADATA, entry_points.txt, 
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import importlib
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kernelet.contracts.versions import API_VERSIONS
+from kernelet.testing.planter import PlantedDistribution, pack, plant
 
 HEADER = """\
 from __future__ import annotations
@@ -37,7 +35,7 @@ class Planted:
     """A distribution with one plugin.
 
     Attributes:
-        name: The plugin's name.
+        name: The plugin's name; empty: a library without a plugin.
         source: Source text of its module, without the header.
         distribution: Name of the distribution; empty: made from the plugin's name.
         api: Contract domains with the version of each.
@@ -58,6 +56,21 @@ class Planted:
     def module(self) -> str:
         return "planted_" + self.dist.replace("-", "_")
 
+    def as_installed(self) -> PlantedDistribution:
+        """What an installer is given."""
+        return PlantedDistribution(
+            name=self.dist,
+            files={f"{self.module}.py": HEADER + self.source},
+            entry_points={
+                "kernelet.plugins": {self.name: self.module},
+                "kernelet.api": {name: f"kernelet.contracts.{name}:{version}" for name, version in self.api.items()},
+            }
+            if self.name
+            else {},
+            version=self.version,
+            requires=self.requires,
+        )
+
 
 @dataclass(frozen=True)
 class Site:
@@ -72,37 +85,16 @@ class Site:
     def install(self, *plugins: Planted) -> None:
         """Writes plugins as an installer does."""
         for plugin in plugins:
-            self._write(plugin)
-        importlib.invalidate_caches()
+            plant(self.folder, plugin.as_installed())
 
     def imported(self, plugin: Planted) -> bool:
         """Whether any process ever ran the plugin's module."""
         return (self.folder / f"{plugin.module}.imported").exists()
 
-    def _write(self, plugin: Planted) -> None:
-        info = f"{plugin.dist.replace('-', '_')}-{plugin.version}.dist-info"
-        files = {
-            f"{plugin.module}.py": HEADER + plugin.source,
-            f"{info}/METADATA": "\n".join(
-                ["Metadata-Version: 2.1", f"Name: {plugin.dist}", f"Version: {plugin.version}"]
-                + [f"Requires-Dist: {line}" for line in plugin.requires]
-            )
-            + "\n",
-            f"{info}/entry_points.txt": "\n".join(
-                ["[kernelet.plugins]", f"{plugin.name} = {plugin.module}", "", "[kernelet.api]"]
-                + [f"{domain} = kernelet.contracts.{domain}:{version}" for domain, version in plugin.api.items()]
-            )
-            + "\n",
-        }
-        record = []
-        for name, text in files.items():
-            path = self.folder / name
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-            digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
-            record.append(f"{name},sha256={digest},{len(text.encode())}")
-        record.append(f"{info}/RECORD,,")
-        (self.folder / info / "RECORD").write_text("\n".join(record) + "\n", encoding="utf-8")
+
+def write_wheel(plugin: Planted, folder: Path) -> Path:
+    """Writes a plugin's wheel into a folder, for pip."""
+    return pack(folder, plugin.as_installed())
 
 
 def good(name: str, **changes) -> Planted:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kernelet.testing.conformance import TestFCFS, TestLogging, TestLRU, TestPriority, TestSafetensors
+from kernelet.testing.conformance import TestFCFS, TestLogging, TestLRU, TestPackage, TestPriority, TestSafetensors
 
-__all__ = ["TestFCFS", "TestLRU", "TestLogging", "TestPriority", "TestSafetensors"]
+__all__ = ["TestFCFS", "TestLRU", "TestLogging", "TestPackage", "TestPriority", "TestSafetensors"]

@@ -19,6 +19,11 @@ def variables(environ: Mapping[str, str] | None = None) -> list[str]:
     return sorted(name for name in (os.environ if environ is None else environ) if name.startswith(PREFIX))
 
 
+def all_variables() -> dict[str, str]:
+    """A copy of the environment, to see later what somebody changed."""
+    return dict(os.environ)
+
+
 def names(text: str | None) -> tuple[str, ...] | None:
     """Splits a comma-separated list; None stays None, an empty text is an empty list."""
     if text is None:

@@ -13,9 +13,11 @@ from kernelet.contracts.cache import CachePolicyOffer
 from kernelet.contracts.executor import SchedulerOffer
 from kernelet.contracts.model import WeightFormatOffer
 from kernelet.contracts.stats import StatLoggerOffer
+from kernelet.kernel.compat import CORE
 from kernelet.kernel.loader import BUILTIN
 from kernelet.testing.cache_policy import CachePolicyCapabilities, CachePolicySuite
 from kernelet.testing.offered import Offered, find_offer
+from kernelet.testing.package import PackageSuite
 from kernelet.testing.scheduler import SchedulerCapabilities, SchedulerSuite
 from kernelet.testing.stat_logger import StatLoggerSuite
 from kernelet.testing.weight_format import WeightFormatCapabilities, WeightFormatSuite
@@ -23,7 +25,13 @@ from kernelet.testing.weight_format import WeightFormatCapabilities, WeightForma
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["TestFCFS", "TestLRU", "TestLogging", "TestPriority", "TestSafetensors"]
+__all__ = ["TestFCFS", "TestLRU", "TestLogging", "TestPackage", "TestPriority", "TestSafetensors"]
+
+
+class TestPackage(PackageSuite):
+    @pytest.fixture
+    def distribution(self) -> str:
+        return CORE
 
 
 class TestFCFS(SchedulerSuite):

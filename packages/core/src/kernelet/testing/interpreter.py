@@ -35,7 +35,7 @@ def call_fresh(function: str, *arguments: Any, path: Sequence[str] | None = None
         path: The interpreter's ``sys.path``; None: this one's.
 
     Raises:
-        RuntimeError: the function raised; the message is its traceback.
+        RuntimeError: the function raised; the message holds its traceback.
     """
     search = msgspec.json.encode(list(sys.path) if path is None else list(path)).decode()
     reader, writer = os.pipe()
@@ -51,7 +51,9 @@ def call_fresh(function: str, *arguments: Any, path: Sequence[str] | None = None
         printed, _ = child.communicate(msgspec.msgpack.encode((function, arguments)), timeout=SECONDS)
         data = answer.read()
     if child.returncode != 0 or not data:
-        raise RuntimeError(printed.decode(errors="replace") or f"it ended with status {child.returncode}")
+        text = printed.decode(errors="replace").strip()
+        last = text.rpartition("\n")[2] or f"it ended with status {child.returncode}"
+        raise RuntimeError(f"{function} in an interpreter of its own: {last}\n{text}")
     return msgspec.msgpack.decode(data)
 
 

@@ -54,3 +54,11 @@ def test_variables():
         "KERNELET_A",
         "KERNELET_B",
     ]
+
+
+def test_a_copy_of_all_variables(monkeypatch):
+    monkeypatch.setenv("ACME", "1")
+    found = env.all_variables()
+    assert found["ACME"] == "1"
+    found["ACME"] = "2"
+    assert env.all_variables()["ACME"] == "1"

@@ -20,8 +20,8 @@ from kernelet.testing.null.harness import null_core, null_engine_config
 from kernelet.testing.null.tokens import straight_line
 from kernelet.testing.offered import Offered
 from kernelet.testing.scenarios import Shape, compare, make_arrivals, run
-from kernelet.testing.scheduler.subjects import ExtraArgs, Row, ask, ask_all, keys_elsewhere, subject, subjects
 from kernelet.testing.search import SEARCH
+from kernelet.testing.subjects import ExtraArgs, Row, ask, ask_all, keys_elsewhere, subject, subjects
 from kernelet.testing.suite import Suite
 from kernelet.testing.verdict import check
 

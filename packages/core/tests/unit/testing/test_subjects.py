@@ -4,7 +4,7 @@ import pytest
 
 from kernelet.contracts.offer import Settings
 from kernelet.scheduler.policies import FCFSPolicy, PriorityPolicy
-from kernelet.testing.scheduler.subjects import ask, ask_all, keys_elsewhere, subjects
+from kernelet.testing.subjects import ask, ask_all, keys_elsewhere, subjects
 from kernelet.testing.verdict import ConformanceError
 
 ROWS = [(1, 0.5, 7), (0, 2.0, 9)]
