@@ -1,0 +1,25 @@
+"""The suites of the test kit, on what this package offers."""
+
+from __future__ import annotations
+
+import pytest
+
+from kernelet.contracts.attention import AttentionOffer
+from kernelet.contracts.op import WeightKernelOffer
+from kernelet.testing.attention import AttentionSuite
+from kernelet.testing.offered import Offered, find_offer
+from kernelet.testing.weight_kernel import WeightKernelSuite
+
+PLUGIN = "kernelet_platform_cpu.plugin"
+
+
+class TestTorchPagedAttention(AttentionSuite):
+    @pytest.fixture
+    def offered(self) -> Offered[AttentionOffer]:
+        return find_offer(PLUGIN, AttentionOffer)
+
+
+class TestTorchDense(WeightKernelSuite):
+    @pytest.fixture(params=[True, False], ids=["prepacked", "as-it-is"])
+    def offered(self, request: pytest.FixtureRequest) -> Offered[WeightKernelOffer]:
+        return find_offer(PLUGIN, WeightKernelOffer, prepack=request.param)
