@@ -257,7 +257,7 @@ class Doctor:
 
     def _requirements(self, wanted: Iterable[Candidate]) -> Iterator[Finding]:
         for one in wanted:
-            if not self._allow.refusal(one.name, always=one.handed):
+            if not self._allow.refusal(one.name, always=one.handed) and not incompatibility(one, core_version()):
                 for text in facts.unmet(one.requirements):
                     fix = f"pip install -U {one.distribution}"
                     yield Finding(level="failed", about=one.name, message=text, fix=fix)
