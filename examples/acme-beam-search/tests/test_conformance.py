@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from acme_beam_search.conformance import TestSearchOrder
+from acme_beam_search.conformance import TestPackage, TestSearchOrder
 
-__all__ = ["TestSearchOrder"]
+__all__ = ["TestPackage", "TestSearchOrder"]

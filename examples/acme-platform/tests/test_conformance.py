@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from acme_platform.conformance import TestCommunicator
+from acme_platform.conformance import TestAttention, TestCommunicator, TestDense, TestPackage, TestPlatform
 
-__all__ = ["TestCommunicator"]
+__all__ = ["TestAttention", "TestCommunicator", "TestDense", "TestPackage", "TestPlatform"]

@@ -6,7 +6,14 @@ import pytest
 
 from kernelet.contracts.executor import SchedulerOffer
 from kernelet.testing.offered import Offered, find_offer
+from kernelet.testing.package import PackageSuite
 from kernelet.testing.scheduler import SchedulerCapabilities, SchedulerSuite
+
+
+class TestPackage(PackageSuite):
+    @pytest.fixture
+    def distribution(self) -> str:
+        return "acme-beam-search"
 
 
 class TestSearchOrder(SchedulerSuite):

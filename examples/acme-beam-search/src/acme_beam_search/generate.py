@@ -5,13 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from acme_beam_search.params import BeamSearchParams
 from acme_beam_search.policy import PLUGIN
 from acme_beam_search.search import Search
-from kernelet import LLM, SamplingParams
+from kernelet.contracts.sampling import SamplingParams
 from kernelet.errors import ParameterError, PromptError
+
+if TYPE_CHECKING:
+    from kernelet import LLM
 
 POLICY = "beam-search"
 

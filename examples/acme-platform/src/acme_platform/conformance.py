@@ -4,11 +4,47 @@ from __future__ import annotations
 
 import pytest
 
+from kernelet.contracts.attention import AttentionOffer
 from kernelet.contracts.executor import CommunicatorOffer
+from kernelet.contracts.op import WeightKernelOffer
+from kernelet.contracts.platform import PlatformOffer
+from kernelet.testing.attention import AttentionCapabilities, AttentionSuite
 from kernelet.testing.communicator import CommunicatorCapabilities, CommunicatorSuite
 from kernelet.testing.offered import Offered, find_offer
+from kernelet.testing.package import PackageSuite
+from kernelet.testing.platform import PlatformSuite
+from kernelet.testing.weight_kernel import WeightKernelCapabilities, WeightKernelSuite
 
 PLUGIN = "acme_platform.plugin"
+DTYPES = ("float32", "float64")
+
+
+class TestPackage(PackageSuite):
+    @pytest.fixture
+    def distribution(self) -> str:
+        return "acme-platform"
+
+
+class TestPlatform(PlatformSuite):
+    @pytest.fixture
+    def offered(self) -> Offered[PlatformOffer]:
+        return find_offer(PLUGIN, PlatformOffer)
+
+
+class TestAttention(AttentionSuite):
+    capabilities = AttentionCapabilities()
+
+    @pytest.fixture
+    def offered(self) -> Offered[AttentionOffer]:
+        return find_offer(PLUGIN, AttentionOffer)
+
+
+class TestDense(WeightKernelSuite):
+    capabilities = WeightKernelCapabilities(dtypes=DTYPES)
+
+    @pytest.fixture
+    def offered(self) -> Offered[WeightKernelOffer]:
+        return find_offer(PLUGIN, WeightKernelOffer)
 
 
 class TestCommunicator(CommunicatorSuite):
