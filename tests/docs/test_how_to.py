@@ -47,6 +47,8 @@ def test_life_cycle(example, null_llm):
     assert [answer.value for answer in kernel.hooks.extra("kernelet_greetings")] == [("hello",)]
     with pytest.raises(ConfigError, match="calm, busy"):
         plugin.boot(settings={plugin.name: {"mood": "sad"}})
+    with pytest.raises(ConfigError, match=r"/etc/tenants\.toml is missing"):
+        plugin.load("tenants").check(kernel.settings(plugin.name))
 
 
 def test_scheduling_policy(example, null_llm):
