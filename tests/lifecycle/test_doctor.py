@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from planted import Planted, good, platform
+from planted import Planted, Site, good, platform
 
 OLD = """
 from kernelet.contracts.cache import CachePolicyOffer
@@ -60,6 +60,7 @@ ILL = (
     Planted("dies", DIES),
     Planted("incompatible", "", requires=("kernelet-core>=99",)),
     good("needy", requires=("kernelet-core>=0.1", "packaging>=9999", "no-such-library")),
+    good("shadowed"),
     good("twice"),
     good("twice", distribution="acme-twice"),
     platform("x", "raise OSError", requires=("kernelet-core>=0.1",)),
@@ -67,12 +68,14 @@ ILL = (
 
 
 @pytest.fixture(scope="module")
-def examined(first_house):
-    """The doctor's object, and the lines that it prints for people."""
-    house = first_house
+def examined(first_house, tmp_path_factory):
+    """The doctor's object."""
+    house, front = first_house, tmp_path_factory.mktemp("front")
     house.uninstall()
     house.install(*ILL)
-    out = house.environment.kernelet("plugins", "doctor", "--json", check=False, KERNELET_PLUGINS_BLOCK="platform-x")
+    Site(front).install(good("shadowed", version="2.0"))
+    variables = {"KERNELET_PLUGINS_BLOCK": "platform-x", "PYTHONPATH": str(front)}
+    out = house.environment.kernelet("plugins", "doctor", "--json", check=False, **variables)
     found = json.loads(out.splitlines()[0])
     house.uninstall()
     return found
@@ -95,6 +98,7 @@ def messages(found, level, about):
         ("failed", "twice", "claimed by acme-twice 1.0 and kernelet-twice 1.0; neither was imported"),
         ("failed", "old", "is no EvictionPolicy"),
         ("warning", "old", "it uses cache contract v1, deprecated since cache 2.0, goes away in kernelet-core "),
+        ("warning", "metadata", "kernelet-shadowed is installed twice: 2.0 in "),
         ("warning", "checked", "executor:checked does not work together with executor:equal"),
         ("failed", "selection", "Several are equally good as scheduling policy: checked (checked), equal (equal)"),
         ("failed", "selection", "platform-x blocked: named in KERNELET_PLUGINS_BLOCK"),
