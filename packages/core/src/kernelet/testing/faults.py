@@ -7,7 +7,17 @@ from dataclasses import dataclass
 
 from kernelet.testing.suite import Suite
 
-DOMAINS = ("attention", "cache_policy", "communicator", "model", "package", "scheduler", "stat_logger", "weight_format")
+DOMAINS = (
+    "attention",
+    "cache_policy",
+    "communicator",
+    "logits_processor",
+    "model",
+    "package",
+    "scheduler",
+    "stat_logger",
+    "weight_format",
+)
 """Folders of this package that hold a suite, its references and its ``faults``."""
 
 
