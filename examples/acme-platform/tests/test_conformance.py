@@ -1,5 +1,21 @@
 from __future__ import annotations
 
-from acme_platform.conformance import TestAttention, TestCommunicator, TestDense, TestPackage, TestPlatform
+from acme_platform.conformance import (
+    TestActAndMul,
+    TestAttention,
+    TestCommunicator,
+    TestDense,
+    TestPackage,
+    TestPlatform,
+    TestRMSNorm,
+)
 
-__all__ = ["TestAttention", "TestCommunicator", "TestDense", "TestPackage", "TestPlatform"]
+__all__ = [
+    "TestActAndMul",
+    "TestAttention",
+    "TestCommunicator",
+    "TestDense",
+    "TestPackage",
+    "TestPlatform",
+    "TestRMSNorm",
+]

@@ -6,11 +6,12 @@ import pytest
 
 from kernelet.contracts.attention import AttentionOffer
 from kernelet.contracts.executor import CommunicatorOffer
-from kernelet.contracts.op import WeightKernelOffer
+from kernelet.contracts.op import OpOffer, WeightKernelOffer
 from kernelet.contracts.platform import PlatformOffer
 from kernelet.testing.attention import AttentionCapabilities, AttentionSuite
 from kernelet.testing.communicator import CommunicatorCapabilities, CommunicatorSuite
 from kernelet.testing.offered import Offered, find_offer
+from kernelet.testing.op import OpSuite
 from kernelet.testing.package import PackageSuite
 from kernelet.testing.platform import PlatformSuite
 from kernelet.testing.weight_kernel import WeightKernelCapabilities, WeightKernelSuite
@@ -37,6 +38,18 @@ class TestAttention(AttentionSuite):
     @pytest.fixture
     def offered(self) -> Offered[AttentionOffer]:
         return find_offer(PLUGIN, AttentionOffer)
+
+
+class TestActAndMul(OpSuite):
+    @pytest.fixture
+    def offered(self) -> Offered[OpOffer]:
+        return find_offer(PLUGIN, OpOffer, "acme-act-and-mul")
+
+
+class TestRMSNorm(OpSuite):
+    @pytest.fixture
+    def offered(self) -> Offered[OpOffer]:
+        return find_offer(PLUGIN, OpOffer, "acme-rms-norm")
 
 
 class TestDense(WeightKernelSuite):
