@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from kernelet.config import PluginsConfig
 from kernelet.contracts.offer import Offer, Settings
 from kernelet.kernel import Kernel
+from kernelet.kernel.discovery import discover
 from kernelet.kernel.loader import BUILTIN
 from kernelet.testing.verdict import check
 
@@ -57,14 +59,22 @@ def find_offer(plugin: object, kind: type[OfferT], name: str | None = None, **op
 def boot_alone(plugin: object, **options: object) -> tuple[Kernel, str]:
     """A kernel with the core and one plugin, which counts as named; and the name under which it has the plugin.
 
+    A plugin that is installed has the name of its entry point; others are called by their module or ``name``.
+
     Raises:
         PluginError: the plugin cannot be loaded.
         ConfigError: an option that it does not have.
     """
+    installed = [one.name for one in discover().candidates if one.entry_point == plugin]
+    if len(installed) == 1:
+        return _boot((installed[0],), (), installed[0], options), installed[0]
     found = importlib.import_module(plugin) if isinstance(plugin, str) and ":" not in plugin else plugin
-    handed = [] if getattr(found, "__name__", "") == BUILTIN else [found]  # the core's own is always there
-    kernel = Kernel.boot(PluginsConfig(allow=()), plugins=handed)
+    handed = () if getattr(found, "__name__", "") == BUILTIN else (found,)  # the core's own is always there
+    kernel = _boot((), handed, "", {})
     owner = next((report.name for report in kernel.reports if not report.distribution), "core")
-    if options:
-        kernel = Kernel.boot(PluginsConfig(allow=(), settings={owner: options}), plugins=handed)
-    return kernel, owner
+    return _boot((), handed, owner, options) if options else kernel, owner
+
+
+def _boot(allow: tuple[str, ...], handed: Sequence[object], owner: str, options: Mapping[str, object]) -> Kernel:
+    settings = {owner: options} if options else {}
+    return Kernel.boot(PluginsConfig(allow=allow, settings=settings), plugins=handed)

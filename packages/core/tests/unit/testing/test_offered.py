@@ -31,3 +31,12 @@ def test_says_what_there_is():
         find_offer(NullPlugin(), WeightFormatOffer)
     with pytest.raises(ConfigError, match="no such option"):
         find_offer(NullPlugin(), PlatformOffer, memory=1)
+
+
+def test_a_plugin_that_is_installed_has_its_own_name():
+    from kernelet.contracts.model import ModelSourceOffer
+
+    found = find_offer("kernelet_model_smollm2.plugin", ModelSourceOffer)
+    assert found.settings.plugin == "model-smollm2"
+    with pytest.raises(ConfigError, match="no such option"):
+        find_offer("kernelet_model_smollm2.plugin", ModelSourceOffer, size=1)
