@@ -13,10 +13,12 @@ DOMAINS = (
     "communicator",
     "logits_processor",
     "model",
+    "op",
     "package",
     "scheduler",
     "stat_logger",
     "weight_format",
+    "weight_kernel",
 )
 """Folders of this package that hold a suite, its references and its ``faults``."""
 
