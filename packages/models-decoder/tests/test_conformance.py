@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kernelet_models_decoder.conformance import TestGemma2, TestLlama
+from kernelet_models_decoder.conformance import TestGemma2, TestLlama, TestPackage
 
-__all__ = ["TestGemma2", "TestLlama"]
+__all__ = ["TestGemma2", "TestLlama", "TestPackage"]

@@ -16,11 +16,12 @@ from kernelet.contracts.model import ModelArchitectureOffer
 from kernelet.loading.mapping import Target
 from kernelet.testing.model import ModelCapabilities, ModelSuite
 from kernelet.testing.offered import Offered, find_offer
+from kernelet.testing.package import PackageSuite
 from kernelet.testing.tensors import make_context
 from kernelet_models_decoder.checkpoint import weight_map
 from kernelet_models_decoder.decoder import DecoderModel
 
-__all__ = ["TestGemma2", "TestLlama"]
+__all__ = ["TestGemma2", "TestLlama", "TestPackage"]
 
 SIZES: Mapping[str, Any] = {
     "vocab_size": 47,
@@ -33,6 +34,12 @@ SIZES: Mapping[str, Any] = {
     "max_position_embeddings": 64,
 }
 REFUSED: Mapping[str, Any] = {"quantization_config": {"quant_method": "unheard-of"}, "kv_lora_rank": 512}
+
+
+class TestPackage(PackageSuite):
+    @pytest.fixture
+    def distribution(self) -> str:
+        return "kernelet-models-decoder"
 
 
 class TestLlama(ModelSuite):

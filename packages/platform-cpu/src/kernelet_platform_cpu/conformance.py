@@ -8,9 +8,16 @@ from kernelet.contracts.attention import AttentionOffer
 from kernelet.contracts.op import WeightKernelOffer
 from kernelet.testing.attention import AttentionSuite
 from kernelet.testing.offered import Offered, find_offer
+from kernelet.testing.package import PackageSuite
 from kernelet.testing.weight_kernel import WeightKernelSuite
 
 PLUGIN = "kernelet_platform_cpu.plugin"
+
+
+class TestPackage(PackageSuite):
+    @pytest.fixture
+    def distribution(self) -> str:
+        return "kernelet-platform-cpu"
 
 
 class TestTorchPagedAttention(AttentionSuite):
