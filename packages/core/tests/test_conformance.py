@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from kernelet.testing.conformance import TestFCFS, TestLogging, TestLRU, TestPackage, TestPriority, TestSafetensors
 
-__all__ = ["TestFCFS", "TestLRU", "TestLogging", "TestPackage", "TestPriority", "TestSafetensors"]
+__all__ = ["TestFCFS", "TestLRU", "TestNullPlatform", "TestLogging", "TestPackage", "TestPriority", "TestSafetensors"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,11 +12,14 @@ from safetensors.torch import save_file
 from kernelet.contracts.cache import CachePolicyOffer
 from kernelet.contracts.executor import SchedulerOffer
 from kernelet.contracts.model import WeightFormatOffer
+from kernelet.contracts.platform import PlatformOffer
 from kernelet.contracts.stats import StatLoggerOffer
 from kernelet.kernel.compat import CORE
 from kernelet.kernel.loader import BUILTIN
 from kernelet.testing.cache_policy import CachePolicyCapabilities, CachePolicySuite
+from kernelet.testing.null import NullPlugin, write_model
 from kernelet.testing.offered import Offered, find_offer
+from kernelet.testing.platform import PlatformCapabilities, PlatformSuite
 from kernelet.testing.package import PackageSuite
 from kernelet.testing.scheduler import SchedulerCapabilities, SchedulerSuite
 from kernelet.testing.stat_logger import StatLoggerSuite
@@ -25,7 +28,7 @@ from kernelet.testing.weight_format import WeightFormatCapabilities, WeightForma
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["TestFCFS", "TestLRU", "TestLogging", "TestPackage", "TestPriority", "TestSafetensors"]
+__all__ = ["TestFCFS", "TestLRU", "TestNullPlatform", "TestLogging", "TestPackage", "TestPriority", "TestSafetensors"]
 
 
 class TestPackage(PackageSuite):
@@ -79,3 +82,19 @@ class TestSafetensors(WeightFormatSuite):
     @pytest.fixture
     def write(self) -> Callable[[Path, Mapping[str, Tensor]], None]:
         return lambda folder, tensors: save_file(dict(tensors), folder / "model.safetensors")
+
+
+class TestNullPlatform(PlatformSuite):
+    capabilities = PlatformCapabilities(torch=False)
+
+    @pytest.fixture
+    def offered(self) -> Offered[PlatformOffer]:
+        return find_offer(NullPlugin(), PlatformOffer)
+
+    @pytest.fixture
+    def plugins(self) -> Sequence[object]:
+        return (NullPlugin(),)
+
+    @pytest.fixture
+    def checkpoint(self, tmp_path: Path) -> Path:
+        return write_model(tmp_path / "null")

@@ -15,6 +15,7 @@ DOMAINS = (
     "model",
     "op",
     "package",
+    "platform",
     "scheduler",
     "stat_logger",
     "weight_format",
