@@ -181,13 +181,13 @@ WATERMARKED = """
 import json, sys
 from kernelet import LLM, SamplingParams
 
-prompts = ["A letter to a friend:", "The history of the wheel:"]
+prompts = ["w5 w6 w7", "w9 w8"]
 params = [
-    SamplingParams(temperature=1.0, seed=index, max_tokens=24, ignore_eos=True, extra_args=extra)
+    SamplingParams(temperature=1.0, seed=index, max_tokens=60, ignore_eos=True, extra_args=extra)
     for extra in ({"acme-watermark": {"delta": 4.0}}, None)
     for index in range(len(prompts))
 ]
-options = {"dtype": "float32", "max_model_len": 256, "set": {"platform-cpu": {"threads": 1}}}
+options = {"dtype": "float32", "set": {"platform-cpu": {"threads": 1}}}
 with LLM(sys.argv[1], logits_processors=["acme-watermark"], **options) as llm:
     outputs = llm.generate(prompts * 2, params)
     alone = llm.generate(prompts[1], params[1])
@@ -197,12 +197,12 @@ for output in [*outputs, *alone]:
 """
 
 
-def test_a_watermark_is_found_where_it_was_asked_for(acme, smollm2_path, tmp_path):
-    out = acme.run("-c", WATERMARKED, str(smollm2_path), OMP_NUM_THREADS="1")
+def test_a_watermark_is_found_where_it_was_asked_for(acme, tiny, tmp_path):
+    out = acme.run("-c", WATERMARKED, str(tiny), OMP_NUM_THREADS="1")
     *answers, alone = lines(out)
     assert alone == answers[1], "the same tokens alone and in a batch"
     (tmp_path / "answers.jsonl").write_text(out, encoding="utf-8")
-    detect = ("detect-watermark", str(smollm2_path))
+    detect = ("detect-watermark", str(tiny))
     found = lines(acme.kernelet(*detect, str(tmp_path / "answers.jsonl"), "--jsonl", "--json"))
     assert [one["watermarked"] for one in found] == [True, True, False, False, True]
     assert min(one["z"] for one in found[:2]) > 5

@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from acme_model.conformance import TestGPT2
+from acme_model.conformance import TestGPT2, TestPackage
 
-__all__ = ["TestGPT2"]
+__all__ = ["TestGPT2", "TestPackage"]

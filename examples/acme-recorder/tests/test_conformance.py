@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from acme_recorder.conformance import TestRecorder
+from acme_recorder.conformance import TestPackage, TestRecorder
 
-__all__ = ["TestRecorder"]
+__all__ = ["TestPackage", "TestRecorder"]

@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from acme_weights_encrypted.conformance import TestEncryptedWeights
+from acme_weights_encrypted.conformance import TestEncryptedWeights, TestPackage
 
-__all__ = ["TestEncryptedWeights"]
+__all__ = ["TestEncryptedWeights", "TestPackage"]

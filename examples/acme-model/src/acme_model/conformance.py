@@ -13,6 +13,7 @@ import transformers
 from kernelet.contracts.model import ModelArchitectureOffer
 from kernelet.testing.model import ModelCapabilities, ModelSuite
 from kernelet.testing.offered import Offered, find_offer
+from kernelet.testing.package import PackageSuite
 
 
 def tiny() -> Any:
@@ -55,3 +56,9 @@ class TestGPT2(ModelSuite):
                 return reference(torch.tensor([list(ids)])).logits[0]
 
         return logits
+
+
+class TestPackage(PackageSuite):
+    @pytest.fixture
+    def distribution(self) -> str:
+        return "acme-model"

@@ -14,6 +14,7 @@ import pytest
 from acme_recorder.recorder import Recorder
 from kernelet.contracts.stats import StatLogger, StatLoggerOffer
 from kernelet.testing.offered import Offered, find_offer
+from kernelet.testing.package import PackageSuite
 from kernelet.testing.stat_logger import StatLoggerCapabilities, StatLoggerSuite
 
 SUMS = ("num_prompt_tokens", "num_output_tokens", "num_cached_tokens", "num_preemptions", "queue_s", "total_s")
@@ -40,3 +41,9 @@ class TestRecorder(StatLoggerSuite):
     @pytest.fixture
     def offered(self, tmp_path: Path) -> Offered[StatLoggerOffer]:
         return find_offer("acme_recorder.plugin", StatLoggerOffer, file=str(tmp_path / "requests.sqlite"))
+
+
+class TestPackage(PackageSuite):
+    @pytest.fixture
+    def distribution(self) -> str:
+        return "acme-recorder"

@@ -12,7 +12,7 @@ from kernelet.hookspecs import hookimpl
 
 @hookimpl
 def kernelet_options() -> PluginOptions:
-    return PluginOptions(schema={"file": Option(type=str, help="SQLite database; without it nothing is recorded")})
+    return PluginOptions(schema={"file": Option(type=str, help="SQLite database; default: none, nothing is recorded")})
 
 
 @hookimpl

@@ -14,6 +14,7 @@ from acme_weights_encrypted.file import DTYPES, write_file
 from acme_weights_encrypted.key import read_key, write_key
 from kernelet.contracts.model import WeightFormatOffer
 from kernelet.testing.offered import Offered, find_offer
+from kernelet.testing.package import PackageSuite
 from kernelet.testing.weight_format import WeightFormatCapabilities, WeightFormatSuite
 
 
@@ -51,3 +52,9 @@ class TestEncryptedWeights(WeightFormatSuite):
             write_file(folder / "model.encrypted", InMemory(tensors), read_key(key_file))
 
         return write
+
+
+class TestPackage(PackageSuite):
+    @pytest.fixture
+    def distribution(self) -> str:
+        return "acme-weights-encrypted"

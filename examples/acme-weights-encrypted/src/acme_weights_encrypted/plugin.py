@@ -12,7 +12,9 @@ from kernelet.hookspecs import hookimpl
 
 @hookimpl
 def kernelet_options() -> PluginOptions:
-    return PluginOptions(schema={"key_file": Option(type=str, help="File with the key: 64 hexadecimal digits")})
+    return PluginOptions(
+        schema={"key_file": Option(type=str, help="File with the key, 64 hexadecimal digits; no default")}
+    )
 
 
 @hookimpl
