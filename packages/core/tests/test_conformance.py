@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
-from kernelet.testing.conformance import TestFCFS, TestLogging, TestLRU, TestPackage, TestPriority, TestSafetensors
+from kernelet.testing.conformance import (
+    TestFCFS,
+    TestLogging,
+    TestLRU,
+    TestNullPlatform,
+    TestPackage,
+    TestPriority,
+    TestSafetensors,
+)
 
-__all__ = ["TestFCFS", "TestLRU", "TestNullPlatform", "TestLogging", "TestPackage", "TestPriority", "TestSafetensors"]
+__all__ = ["TestFCFS", "TestLRU", "TestLogging", "TestNullPlatform", "TestPackage", "TestPriority", "TestSafetensors"]

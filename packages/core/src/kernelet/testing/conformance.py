@@ -19,8 +19,8 @@ from kernelet.kernel.loader import BUILTIN
 from kernelet.testing.cache_policy import CachePolicyCapabilities, CachePolicySuite
 from kernelet.testing.null import NullPlugin, write_model
 from kernelet.testing.offered import Offered, find_offer
-from kernelet.testing.platform import PlatformCapabilities, PlatformSuite
 from kernelet.testing.package import PackageSuite
+from kernelet.testing.platform import PlatformCapabilities, PlatformSuite
 from kernelet.testing.scheduler import SchedulerCapabilities, SchedulerSuite
 from kernelet.testing.stat_logger import StatLoggerSuite
 from kernelet.testing.weight_format import WeightFormatCapabilities, WeightFormatSuite
@@ -28,7 +28,7 @@ from kernelet.testing.weight_format import WeightFormatCapabilities, WeightForma
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["TestFCFS", "TestLRU", "TestNullPlatform", "TestLogging", "TestPackage", "TestPriority", "TestSafetensors"]
+__all__ = ["TestFCFS", "TestLRU", "TestLogging", "TestNullPlatform", "TestPackage", "TestPriority", "TestSafetensors"]
 
 
 class TestPackage(PackageSuite):
