@@ -14,7 +14,7 @@ from pathlib import Path
 
 from api_changes import complaints
 from api_surface import SHARED, core_versions, surface
-from reference_pages import contracts_page, deprecations_page, hooks_page
+from reference_pages import contracts_page, deprecations_page, faults_page, hooks_page
 from workspace import ROOT
 
 API = ROOT / "docs/reference/api.json"
@@ -29,6 +29,7 @@ def generated() -> dict[Path, str]:
         API: as_json(surface(versions)),
         folder / "hooks.md": hooks_page(versions),
         ROOT / "docs/deprecations.md": deprecations_page(),
+        ROOT / "docs/plugins/faults.md": faults_page(),
     }
     for domain, version in {SHARED: "", **versions}.items():
         pages[folder / f"contracts/{domain}.md"] = contracts_page(domain, version)

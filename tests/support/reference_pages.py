@@ -125,3 +125,34 @@ def deprecations_page() -> str:
             "",
         ]
     )
+
+
+def faults_page() -> str:
+    """Every planted fault of the test kit: what is wrong, which suite finds it, and what it says."""
+    from kernelet.testing.faults import DOMAINS, faults_of
+
+    rows = [
+        f"| {fault.name.replace('-', ' ')} | `{suite_name(fault.suite)}` | {fault.says.replace('|', '&#124;')} |"
+        for domain in DOMAINS
+        for fault in faults_of(domain)
+    ]
+    return "\n".join(
+        [
+            GENERATED,
+            "",
+            "# Planted faults",
+            "",
+            "The test kit is tested: each of these plugins has one mistake, and a test of the core runs its suite and",
+            "looks for these words in what it says. How to run suites on a plugin: [testing](testing.md).",
+            "",
+            "| what the plugin does | suite | what the suite says |",
+            "|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
+def suite_name(suite: type) -> str:
+    """The suite that a vendor subclasses."""
+    return next(base.__name__ for base in suite.__mro__ if base.__name__.endswith("Suite"))
