@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from kernelet_platform_cpu.conformance import TestPackage, TestTorchDense, TestTorchPagedAttention
+from kernelet_platform_cpu.conformance import TestPackage, TestPlatform, TestTorchDense, TestTorchPagedAttention
 
-__all__ = ["TestPackage", "TestTorchDense", "TestTorchPagedAttention"]
+__all__ = ["TestPackage", "TestPlatform", "TestTorchDense", "TestTorchPagedAttention"]

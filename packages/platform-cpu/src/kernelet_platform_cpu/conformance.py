@@ -6,9 +6,11 @@ import pytest
 
 from kernelet.contracts.attention import AttentionOffer
 from kernelet.contracts.op import WeightKernelOffer
+from kernelet.contracts.platform import PlatformOffer
 from kernelet.testing.attention import AttentionSuite
 from kernelet.testing.offered import Offered, find_offer
 from kernelet.testing.package import PackageSuite
+from kernelet.testing.platform import PlatformCapabilities, PlatformSuite
 from kernelet.testing.weight_kernel import WeightKernelSuite
 
 PLUGIN = "kernelet_platform_cpu.plugin"
@@ -18,6 +20,14 @@ class TestPackage(PackageSuite):
     @pytest.fixture
     def distribution(self) -> str:
         return "kernelet-platform-cpu"
+
+
+class TestPlatform(PlatformSuite):
+    capabilities = PlatformCapabilities(options={"set": {"platform-cpu": {"threads": 1}}})
+
+    @pytest.fixture
+    def offered(self) -> Offered[PlatformOffer]:
+        return find_offer(PLUGIN, PlatformOffer, threads=1)
 
 
 class TestTorchPagedAttention(AttentionSuite):

@@ -167,7 +167,12 @@ def _signature(real: Callable[..., Any], answer: Any, name: str, *, method: bool
 
 def _returned(real: Callable[..., Any]) -> Any:
     """The class that a function says it returns; None where it says none that can be found."""
-    try:
-        return typing.get_origin(found := typing.get_type_hints(real).get("return")) or found
-    except Exception:  # noqa: BLE001 - annotations of others may name what is not there
-        return None
+    function = inspect.unwrap(real)
+    stated = getattr(function, "__annotations__", {}).get("return")
+    if not isinstance(stated, str):
+        return typing.get_origin(stated) or stated
+    first, *rest = stated.split(".")
+    found: Any = getattr(function, "__globals__", {}).get(first)
+    for name in rest:
+        found = getattr(found, name, None)
+    return found
