@@ -64,7 +64,16 @@ def run_suites(suites: list[type[Suite]], folder: Path, *arguments: str, says: t
     listener = Listener(says)
     with contextlib.redirect_stdout(io.StringIO()) as output:
         code = pytest.main(
-            ["-c", str(folder / "pytest.ini"), "-p", "no:cacheprovider", "--hypothesis-seed=1", *arguments, str(file)],
+            [
+                "-c",
+                str(folder / "pytest.ini"),
+                "-p",
+                "no:cacheprovider",
+                "--tb=line",
+                "--hypothesis-seed=1",
+                *arguments,
+                str(file),
+            ],
             plugins=[listener, Planter(suites)],
         )
     assert code in {0, 1}, output.getvalue()

@@ -116,6 +116,10 @@ class AttentionSuite(Suite):
             ) from error
         check(found.shape == (0, plain.num_heads, plain.head_size), "a step without tokens must return no rows")
 
+    def test_every_feature_is_its_formula(self, layers: Layers, requests: Requests) -> None:
+        for spec, says in layers.features():
+            hold(requests(spec), MIXED, layers.tolerance(spec), says)
+
     def test_copied_blocks(self, plain: AttentionSpec, requests: Requests) -> None:
         mine = requests(plain, num_blocks=8)
         mine.step({"a": 2 * plain.block_size, "b": 2 * plain.block_size})
@@ -206,6 +210,34 @@ class AttentionSuite(Suite):
             layers.tolerance(sliding),
             "a block that left the window must not be read: it belongs to others by then",
         )
+
+    def test_every_dtype_is_computed_wide_enough(self, layers: Layers, requests: Requests) -> None:
+        for dtype in layers.dtypes:
+            spec = layers.plain(dtype=dtype)
+            if spec is None:
+                continue
+            mine = requests(spec, num_blocks=128)
+            says = f"nothing may be computed below the input's dtype, {dtype}"
+            hold(mine, (*MIXED, {"long": 150}, {"long": 1, "a": 1}), layers.tolerance(spec), says)
+            step = mine.plan({"equal": 200})
+            step.key.zero_()  # so all that is seen has one weight, and values of 1 stay 1
+            step.value.fill_(1)
+            found = mine.run(step)
+            check(found.dtype == mine.dtype, f"forward() must return the dtype of its queries, {dtype}")
+            check_close(found, torch.ones(found.shape), layers.tolerance(spec), says)
+
+    def test_what_is_offered_is_served(self, layers: Layers, requests: Requests) -> None:
+        for spec in layers.offered():
+            says = (
+                f"the offer must name what it serves: kind {spec.kind}, {spec.dtype}, head size {spec.head_size}, "
+                f"block size {spec.block_size} are among it, but"
+            )
+            try:
+                hold(requests(spec), MIXED[:2], layers.tolerance(spec), f"{says} the result is wrong")
+            except ConformanceError:
+                raise
+            except Exception as error:
+                raise ConformanceError(f"{says} it raised {type(error).__name__}: {error}") from error
 
     def test_earlier_owners_do_not_show(self, layers: Layers, requests: Requests) -> None:
         """A failed request leaves NaN behind."""
@@ -300,40 +332,9 @@ class AttentionSuite(Suite):
                     "padding and dropped blocks are the null block: what that holds must not show in a result",
                 )
 
-    def test_every_feature_is_its_formula(self, layers: Layers, requests: Requests) -> None:
-        features = list(layers.features())
-        for spec, says in features:
-            hold(requests(spec), MIXED, layers.tolerance(spec), says)
-        for spec, says in features:
+    def test_random_steps(self, layers: Layers, requests: Requests) -> None:
+        for spec, says in layers.features():
             search(partial(requests, spec), layers.tolerance(spec), says)
-
-    def test_every_dtype_is_computed_wide_enough(self, layers: Layers, requests: Requests) -> None:
-        for dtype in layers.dtypes:
-            spec = layers.plain(dtype=dtype)
-            if spec is None:
-                continue
-            mine = requests(spec, num_blocks=128)
-            says = f"nothing may be computed below the input's dtype, {dtype}"
-            hold(mine, (*MIXED, {"long": 150}, {"long": 1, "a": 1}), layers.tolerance(spec), says)
-            step = mine.plan({"equal": 200})
-            step.key.zero_()  # so all that is seen has one weight, and values of 1 stay 1
-            step.value.fill_(1)
-            found = mine.run(step)
-            check(found.dtype == mine.dtype, f"forward() must return the dtype of its queries, {dtype}")
-            check_close(found, torch.ones(found.shape), layers.tolerance(spec), says)
-
-    def test_what_is_offered_is_served(self, layers: Layers, requests: Requests) -> None:
-        for spec in layers.offered():
-            says = (
-                f"the offer must name what it serves: kind {spec.kind}, {spec.dtype}, head size {spec.head_size}, "
-                f"block size {spec.block_size} are among it, but"
-            )
-            try:
-                hold(requests(spec), MIXED[:2], layers.tolerance(spec), f"{says} the result is wrong")
-            except ConformanceError:
-                raise
-            except Exception as error:
-                raise ConformanceError(f"{says} it raised {type(error).__name__}: {error}") from error
 
     def test_long_requests(self, layers: Layers, requests: Requests) -> None:
         length = self.capabilities.max_len
