@@ -33,7 +33,7 @@ class Kind:
         domain: Its contract domain.
         label: What people call it.
         package: What stands between ``kernelet-`` and a name in the name of a distribution that offers one.
-        hook: Name of its hook.
+        hook_name: Name of its hook.
         collect: Calls its hook.
         flag: The command line's flag that names one; empty: nobody does, the model or the layer decides, or all run.
         all_run: Every offer is used, there is nothing to select.
@@ -46,7 +46,7 @@ class Kind:
     domain: str
     label: str
     package: str
-    hook: str
+    hook_name: str
     collect: Callable[[Hooks], list[Answer[Any]]]
     flag: str = ""
     all_run: bool = False
@@ -64,7 +64,7 @@ class Kind:
         """What to do where nothing that is installed offers one; the core knows the form of names, not the names."""
         return (
             f"install a package that offers one: its name has the form kernelet-{self.package}-NAME, with a prefix if "
-            f"it is a third party's, and it implements {self.hook}"
+            f"it is a third party's, and it implements {self.hook_name}"
         )
 
     @property
@@ -79,7 +79,7 @@ KINDS: tuple[Kind, ...] = (
         domain="platform",
         label="platform",
         package="platform",
-        hook="kernelet_platforms",
+        hook_name="kernelet_platforms",
         collect=lambda hooks: hooks.platform.platforms(),
         flag="--platform",
     ),
@@ -88,19 +88,24 @@ KINDS: tuple[Kind, ...] = (
         domain="attention",
         label="attention backend",
         package="attention",
-        hook="kernelet_attention_backends",
+        hook_name="kernelet_attention_backends",
         collect=lambda hooks: hooks.attention.attention_backends(),
         flag="--attention-backend",
     ),
     Kind(
-        offer=OpOffer, domain="op", label="op", package="op", hook="kernelet_ops", collect=lambda hooks: hooks.op.ops()
+        offer=OpOffer,
+        domain="op",
+        label="op",
+        package="op",
+        hook_name="kernelet_ops",
+        collect=lambda hooks: hooks.op.ops(),
     ),
     Kind(
         offer=WeightKernelOffer,
         domain="op",
         label="weight kernel",
         package="weight-kernel",
-        hook="kernelet_weight_kernels",
+        hook_name="kernelet_weight_kernels",
         collect=lambda hooks: hooks.op.weight_kernels(),
         flag="--weight-kernel",
     ),
@@ -109,7 +114,7 @@ KINDS: tuple[Kind, ...] = (
         domain="cache",
         label="cache spec",
         package="cache-spec",
-        hook="kernelet_cache_specs",
+        hook_name="kernelet_cache_specs",
         collect=lambda hooks: hooks.cache.cache_specs(),
         claims=lambda offer: (offer.kind,),
     ),
@@ -118,7 +123,7 @@ KINDS: tuple[Kind, ...] = (
         domain="cache",
         label="eviction policy",
         package="cache-policy",
-        hook="kernelet_cache_policies",
+        hook_name="kernelet_cache_policies",
         collect=lambda hooks: hooks.cache.cache_policies(),
         flag="--eviction-policy",
     ),
@@ -127,7 +132,7 @@ KINDS: tuple[Kind, ...] = (
         domain="model",
         label="model architecture",
         package="models",
-        hook="kernelet_model_architectures",
+        hook_name="kernelet_model_architectures",
         collect=lambda hooks: hooks.model.model_architectures(),
     ),
     Kind(
@@ -135,7 +140,7 @@ KINDS: tuple[Kind, ...] = (
         domain="model",
         label="model source",
         package="model",
-        hook="kernelet_model_sources",
+        hook_name="kernelet_model_sources",
         collect=lambda hooks: hooks.model.model_sources(),
         claims=lambda offer: tuple(offer.models),
     ),
@@ -144,7 +149,7 @@ KINDS: tuple[Kind, ...] = (
         domain="model",
         label="weight format",
         package="weight-format",
-        hook="kernelet_weight_formats",
+        hook_name="kernelet_weight_formats",
         collect=lambda hooks: hooks.model.weight_formats(),
         flag="--load-format",
     ),
@@ -153,7 +158,7 @@ KINDS: tuple[Kind, ...] = (
         domain="executor",
         label="executor",
         package="executor",
-        hook="kernelet_executors",
+        hook_name="kernelet_executors",
         collect=lambda hooks: hooks.executor.executors(),
         flag="--distributed-executor-backend",
     ),
@@ -162,7 +167,7 @@ KINDS: tuple[Kind, ...] = (
         domain="executor",
         label="communicator",
         package="communicator",
-        hook="kernelet_communicators",
+        hook_name="kernelet_communicators",
         collect=lambda hooks: hooks.executor.communicators(),
         flag="--communicator",
     ),
@@ -171,7 +176,7 @@ KINDS: tuple[Kind, ...] = (
         domain="executor",
         label="scheduling policy",
         package="scheduler",
-        hook="kernelet_schedulers",
+        hook_name="kernelet_schedulers",
         collect=lambda hooks: hooks.executor.schedulers(),
         flag="--scheduling-policy",
     ),
@@ -180,7 +185,7 @@ KINDS: tuple[Kind, ...] = (
         domain="sampling",
         label="logits processor",
         package="logits-processor",
-        hook="kernelet_logits_processors",
+        hook_name="kernelet_logits_processors",
         collect=lambda hooks: hooks.sampling.logits_processors(),
         flag="--logits-processors",
         opt_in="it changes outputs",
@@ -191,7 +196,7 @@ KINDS: tuple[Kind, ...] = (
         domain="stats",
         label="stat logger",
         package="stats",
-        hook="kernelet_stat_loggers",
+        hook_name="kernelet_stat_loggers",
         collect=lambda hooks: hooks.stats.stat_loggers(),
         all_run=True,
     ),

@@ -24,9 +24,9 @@ def test_hooks_are_those_that_are_collected():
 
     for kind in KINDS:
         code = kind.collect.__code__
-        assert code.co_names == (kind.domain, kind.hook.removeprefix("kernelet_"))
-        assert kind.hook in PluginHost().hooks
-        assert kind.hook in kind.how_to_get
+        assert code.co_names == (kind.domain, kind.hook_name.removeprefix("kernelet_"))
+        assert kind.hook_name in PluginHost().hooks
+        assert kind.hook_name in kind.how_to_get
         assert f"kernelet-{kind.package}-NAME" in kind.how_to_get
 
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from kernelet.kernel.digest import offer_digest
 from kernelet.kernel.discovery import Candidate
 from kernelet.kernel.doctor.measure import measured
 from kernelet.kernel.doctor.messages import Check, Cost, Job, Loaded
 from kernelet.kernel.failure import Contained
-from kernelet.kernel.kinds import KINDS
+from kernelet.kernel.hooks import Hooks
+from kernelet.kernel.host import PluginHost
+from kernelet.kernel.kinds import KINDS, Kind
 from kernelet.kernel.loader import import_plugin
 
 SLOW = 0.5
 """Seconds that the import of registration data takes at most, on any machine."""
+
+
+OTHERS = ("kernelet_options", "kernelet_hookspecs")
+"""Hooks that a start calls beside those that return offers."""
 
 
 def load(job: Job) -> Loaded:
@@ -26,6 +31,11 @@ def load(job: Job) -> Loaded:
         plugin, cost = measured(lambda: import_plugin(candidate), own=own)
     if cost is None:
         return Loaded(cost=None)
+    for name in OTHERS:
+        with Contained():  # whether it ends the process is all that is of interest here
+            host = PluginHost()
+            host.register("plugin", plugin, only=name)
+            host.call(name)
     return Loaded(cost=cost, checks=[_light(cost), *_reentrant(plugin)])
 
 
@@ -39,20 +49,26 @@ def _light(cost: Cost) -> Check:
 
 
 def _reentrant(plugin: object) -> Iterator[Check]:
+    """Calls each offer hook twice; one that raises, or that nobody may register, is left to the boot."""
     for kind in KINDS:
-        hook = getattr(plugin, kind.hook, None)
-        if not callable(hook):
-            continue
-        box = Contained()
-        first: Any = None
-        second: Any = None
-        with box:
-            first, second = ([offer_digest(offer) for offer in hook()] for _ in range(2))
+        first: list[str] = []
+        second: list[str] = []
+        with Contained() as box:
+            host = PluginHost()
+            host.register("plugin", plugin, only=kind.hook_name)
+            first, second = _digests(kind, host), _digests(kind, host)
         if box.failure:
             continue
-        what = f"{kind.hook} called twice"
+        what = f"{kind.hook_name} called twice"
         if first == second:
             yield Check(what=what)
         else:
-            text = f"{kind.hook} returns other offers when it is called again; it must return equal ones each time"
+            text = f"{kind.hook_name} returns other offers when it is called again; it must return equal ones each time"
             yield Check(what=what, result="failed", message=text)
+
+
+def _digests(kind: Kind, host: PluginHost) -> list[str]:
+    (answer,) = kind.collect(Hooks(host))
+    if answer.failure:
+        raise answer.failure.error
+    return [offer_digest(offer) for offer in answer.value or ()]

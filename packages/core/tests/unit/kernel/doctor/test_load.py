@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from kernelet.kernel.doctor.load import load
 
 TWICE = """
@@ -44,3 +46,11 @@ def test_an_import_that_raises_is_the_boots_to_report(job):
 def test_a_hook_that_raises_is_the_boots_to_report(job):
     source = "@hookimpl\ndef kernelet_schedulers():\n    raise OSError\n"
     assert set(results(load(job("load", source)))) == {"registration is data"}
+
+
+@pytest.mark.parametrize("hook", ["kernelet_options", "kernelet_hookspecs"])
+def test_hooks_that_offer_nothing_are_called_too(job, tmp_path, hook):
+    """So that one that ends its process is found here, where it is known whose it is."""
+    called = tmp_path / "called"
+    load(job("load", f"@hookimpl\ndef {hook}():\n    open({str(called)!r}, 'w').close()\n"))
+    assert called.exists()
