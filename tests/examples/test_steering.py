@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 import tiny_models
@@ -68,11 +67,6 @@ def file(vector: torch.Tensor, tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
-def run(acme_by_name, cases: list) -> list[dict]:
-    arguments = json.dumps([PROMPTS, TOKENS, cases])
-    return json.loads(acme_by_name.run("-c", RUN, arguments, OMP_NUM_THREADS="1").splitlines()[-1])
-
-
 def truth(folder: str, added: dict[int, torch.Tensor]) -> tuple[list[list[int]], list[torch.Tensor]]:
     """Greedy tokens and log-probabilities [tokens, vocab] of each prompt, with vectors added after layers."""
     model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float64)
@@ -94,54 +88,65 @@ def truth(folder: str, added: dict[int, torch.Tensor]) -> tuple[list[list[int]],
     return tokens, logprobs
 
 
-def test_its_own_tests_and_suites_pass(acme_by_name, own_tests):
-    assert " passed" in own_tests(acme_by_name, "acme-steering")
+STEERED = {
+    "first": ("full", "0", 2.0),
+    "both": ("full", "0-1", -1.5),
+    "windowed": ("windowed", "1", 40.0),
+}
 
 
-def test_it_is_a_hook_that_adds_the_same_vector(acme_by_name, folders, vector, file):
-    wanted = [
-        ("full", "0", 2.0, {0: 2.0 * vector}),
-        ("full", "0-1", -1.5, {0: -1.5 * vector, 1: -1.5 * vector}),
-        ("windowed", "1", 40.0, {1: 40.0 * vector}),
-    ]
-    cases = [
-        (folders[kind], NAMED, {"vector": file, "layers": layers, "strength": strength})
-        for kind, layers, strength, _ in wanted
-    ]
-    for (kind, _, _, added), found in zip(wanted, run(acme_by_name, cases), strict=True):
-        plain, _ = truth(folders[kind], {})
-        tokens, logprobs = truth(folders[kind], {index: one.double() for index, one in added.items()})
-        assert found["choice"] == "acme-steering"
-        assert found["tokens"] == tokens
-        assert tokens != plain, "the vector changes nothing, so nothing was shown"
-        for mine, theirs in zip(found["logprobs"], logprobs, strict=True):
-            # norms of transformers are computed in float32
-            torch.testing.assert_close(torch.tensor(mine, dtype=torch.float64), theirs, rtol=2e-6, atol=2e-6)
+@pytest.fixture(scope="module")
+def results(acme_by_name, folders, file, tmp_path_factory) -> dict[str, dict]:
+    """What one process, started with each of the plugin's options in turn, made of the prompts."""
+    house = tmp_path_factory.mktemp("wrong")
+    save_file({"v": torch.ones(HIDDEN - 1)}, house / "short.safetensors")
+    (house / "text").write_text("no vector")
+    options, full = {"vector": file, "layers": "1"}, folders["full"]
+    cases = {
+        name: (folders[kind], NAMED, {"vector": file, "layers": layers, "strength": strength})
+        for name, (kind, layers, strength) in STEERED.items()
+    } | {
+        "unnamed": (full, None, options),
+        "nothing": (full, NAMED, {}),
+        "outside": (full, NAMED, options | {"layers": "0-2"}),
+        "other model": (full, NAMED, options | {"vector": str(house / "short.safetensors")}),
+        "no file": (full, NAMED, options | {"vector": str(house / "text")}),
+        "unknown": (full, NAMED, options | {"strenght": 1}),
+    }
+    arguments = json.dumps([PROMPTS, TOKENS, list(cases.values())])
+    found = json.loads(acme_by_name.run("-c", RUN, arguments, OMP_NUM_THREADS="1").splitlines()[-1])
+    return dict(zip(cases, found, strict=True))
 
 
-def test_it_runs_only_if_it_is_named_and_then_tells_what_is_wrong(acme_by_name, folders, file, tmp_path):
-    options = {"vector": file, "layers": "1"}
-    short = str(tmp_path / "short.safetensors")
-    save_file({"v": torch.ones(HIDDEN - 1)}, short)
-    Path(tmp_path / "text").write_text("no vector")
-    folder = folders["full"]
-    unnamed, nothing, outside, other_model, no_file, unknown = run(
-        acme_by_name,
-        [
-            (folder, None, options),
-            (folder, NAMED, {}),
-            (folder, NAMED, options | {"layers": "0-2"}),
-            (folder, NAMED, options | {"vector": short}),
-            (folder, NAMED, options | {"vector": str(tmp_path / "text")}),
-            (folder, NAMED, options | {"strenght": 1}),
-        ],
-    )
-    assert unnamed["choice"] == "decomposition"
-    assert unnamed["tokens"] == truth(folder, {})[0]
-    assert nothing["error"].startswith("ConfigError: acme-steering was named and acme-steering.layers is not set")
-    assert outside["error"].startswith("ConfigError: ")
-    assert outside["error"].endswith("acme-steering.layers names layer 2, but the model's are 0 to 1")
-    assert f"has {HIDDEN - 1} elements, but the model's hidden size is {HIDDEN}" in other_model["error"]
-    assert f"{tmp_path / 'text'} cannot be read as a safetensors file" in no_file["error"]
-    assert "strenght" in unknown["error"]
-    assert "did you mean strength" in unknown["error"]
+@pytest.mark.parametrize("name", STEERED)
+def test_it_is_a_hook_that_adds_the_same_vector(results, folders, vector, name):
+    kind, layers, strength = STEERED[name]
+    added = {int(index): strength * vector.double() for index in layers.split("-")}
+    plain, _ = truth(folders[kind], {})
+    tokens, logprobs = truth(folders[kind], added)
+    assert results[name]["choice"] == "acme-steering"
+    assert results[name]["tokens"] == tokens
+    assert tokens != plain, "the vector changes nothing, so nothing was shown"
+    for mine, theirs in zip(results[name]["logprobs"], logprobs, strict=True):
+        # norms of transformers are computed in float32
+        torch.testing.assert_close(torch.tensor(mine, dtype=torch.float64), theirs, rtol=2e-6, atol=2e-6)
+
+
+def test_it_runs_only_if_it_is_named(results, folders):
+    assert results["unnamed"]["choice"] == "decomposition"
+    assert results["unnamed"]["tokens"] == truth(folders["full"], {})[0]
+
+
+@pytest.mark.parametrize(
+    "name, said",
+    [
+        ("nothing", "acme-steering was named and acme-steering.layers is not set: --set acme-steering.layers="),
+        ("outside", "acme-steering.layers names layer 2, but the model's are 0 to 1"),
+        ("other model", f"has {HIDDEN - 1} elements, but the model's hidden size is {HIDDEN}"),
+        ("no file", "/text cannot be read as a safetensors file"),
+        ("unknown", "did you mean strength"),
+    ],
+)
+def test_what_is_wrong_is_said_at_the_start(results, name, said):
+    assert results[name]["error"].startswith("ConfigError: ")
+    assert said in results[name]["error"]

@@ -1,0 +1,17 @@
+"""Three packages of a third party that must be named, from their wheels: what they promise holds."""
+
+from __future__ import annotations
+
+import json
+
+EXAMPLES = ("acme-platform", "acme-steering", "acme-beam-search")
+
+
+def test_their_own_tests_and_suites_pass(acme_by_name, own_tests):
+    assert " passed" in own_tests(acme_by_name, *EXAMPLES)
+
+
+def test_all_are_active_and_their_command_is_there(acme_by_name):
+    states = {row["name"]: row["state"] for row in json.loads(acme_by_name.kernelet("plugins", "list", "--json"))}
+    assert {states[name] for name in EXAMPLES} == {"active"}
+    assert "from acme-beam-search" in acme_by_name.kernelet("--help")
