@@ -135,10 +135,14 @@ def _root(distribution: Distribution) -> str:
     return str(distribution.locate_file(""))
 
 
-def _headers(distribution: Distribution) -> Message:
+def _header_text(distribution: Distribution) -> str:
     """The metadata without the long description below it, which costs more to read than all the rest."""
     text = next((text for name in METADATA_FILES if (text := distribution.read_text(name))), "")
-    return HeaderParser().parsestr(text.partition("\n\n")[0])
+    return text.partition("\n\n")[0]
+
+
+def _headers(distribution: Distribution) -> Message:
+    return HeaderParser().parsestr(_header_text(distribution))
 
 
 def _candidates(distribution: Distribution) -> list[Candidate]:
@@ -171,10 +175,14 @@ def _resolve_shadowing(candidate: Candidate, search_path: Sequence[str] | None) 
         The candidate, None where an earlier copy of its distribution offers it already, and a remark.
     """
     first = next(iter(_distributions(search_path, candidate.distribution)), None)
-    if first is None:
+    mine = candidate.metadata
+    if first is None or mine is None:
+        return candidate, ""
+    here = _root(first) == candidate.path
+    if here and _header_text(first) == _header_text(mine):  # as it is nearly always: nothing has to be parsed
         return candidate, ""
     version = _headers(first)["Version"]
-    if _root(first) == candidate.path and version == candidate.version:
+    if here and version == candidate.version:
         return candidate, ""
     remark = (
         f"{candidate.distribution} is installed twice: {version} in {_root(first)} hides "
