@@ -10,12 +10,7 @@ from typing import Any
 from kernelet.contracts.attention import AttentionOffer, AttentionSpec
 from kernelet.contracts.platform import Capabilities
 from kernelet.kernel.select.attention import why_not
-
-DTYPES = ("float64", "float32", "bfloat16", "float16")
-TOLERANCES: Mapping[str, float] = MappingProxyType(
-    {"float64": 1e-12, "float32": 2e-5, "bfloat16": 3e-2, "float16": 4e-3}
-)
-"""Allowed error of a result e is this times ``1 + |e|``."""
+from kernelet.testing.tensors import DTYPES, TOLERANCES
 
 WINDOW = 6
 

@@ -25,10 +25,9 @@ from kernelet.testing.op.composite_cases import composite_cases
 from kernelet.testing.op.draw import Draw
 from kernelet.testing.search import SEARCH
 from kernelet.testing.suite import Suite
-from kernelet.testing.tensors import check_close, check_equal, check_unchanged
+from kernelet.testing.tensors import DTYPES, check_close, check_equal, check_unchanged
 from kernelet.testing.verdict import ConformanceError, check
 
-DTYPES = ("float64", "float32", "bfloat16", "float16")
 TOLERANCES: Mapping[str, float] = MappingProxyType(
     {"float64": 1e-12, "float32": 5e-6, "bfloat16": 1.5e-2, "float16": 2e-3}
 )

@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-from kernelet.testing.tensors.compare import check_close, check_equal, check_unchanged, largest_error
+from kernelet.testing.tensors.compare import (
+    DTYPES,
+    TOLERANCES,
+    check_close,
+    check_equal,
+    check_unchanged,
+    largest_error,
+)
 from kernelet.testing.tensors.context import make_context
 
-__all__ = ["check_close", "check_equal", "check_unchanged", "largest_error", "make_context"]
+__all__ = [
+    "DTYPES",
+    "TOLERANCES",
+    "check_close",
+    "check_equal",
+    "check_unchanged",
+    "largest_error",
+    "make_context",
+]

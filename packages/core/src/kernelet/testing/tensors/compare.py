@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 
 import torch
 from torch import Tensor
 
 from kernelet.testing.verdict import check
+
+TOLERANCES: Mapping[str, float] = MappingProxyType(
+    {"float64": 1e-12, "float32": 2e-5, "bfloat16": 3e-2, "float16": 4e-3}
+)
+"""By dtype, of sums of products that are rounded here and there: the error of e may be this times ``1 + |e|``."""
+
+DTYPES = tuple(TOLERANCES)
+"""Every dtype that a model may have."""
 
 
 def largest_error(found: Tensor, expected: Tensor) -> float:

@@ -11,13 +11,8 @@ import torch
 from torch import Tensor
 
 from kernelet.contracts.op import DENSE, Role, WeightKernel, WeightScheme
-from kernelet.testing.tensors import check_close
+from kernelet.testing.tensors import DTYPES, TOLERANCES, check_close
 from kernelet.testing.weight_kernel.schemes import describe
-
-TOLERANCES: Mapping[str, float] = MappingProxyType(
-    {"float64": 1e-12, "float32": 2e-5, "bfloat16": 3e-2, "float16": 4e-3}
-)
-"""Allowed error of a result e is this times ``1 + |e|``."""
 
 QUANTIZED_INPUTS: Mapping[str, float] = MappingProxyType({"int8": 0.08, "e4m3fn": 0.3})
 """The same where inputs are rounded to an element type."""
@@ -36,7 +31,7 @@ class WeightKernelCapabilities:
         deterministic: The same input has the same bits each time, whatever its other rows hold.
     """
 
-    dtypes: tuple[str, ...] = ("float64", "float32", "bfloat16", "float16")
+    dtypes: tuple[str, ...] = DTYPES
     schemes: tuple[WeightScheme, ...] = ()
     shapes: tuple[tuple[int, int], ...] = ((48, 128), (37, 24))
     tolerances: Mapping[str, float] = field(default_factory=dict)

@@ -15,9 +15,9 @@ from kernelet.contracts.op import DENSE, Role, Support, WeightKernel, WeightKern
 from kernelet.testing.offered import Offered
 from kernelet.testing.search import SEARCH
 from kernelet.testing.suite import Suite
-from kernelet.testing.tensors import check_close, check_equal, check_unchanged
+from kernelet.testing.tensors import TOLERANCES, check_close, check_equal, check_unchanged
 from kernelet.testing.verdict import ConformanceError, check
-from kernelet.testing.weight_kernel.cases import QUANTIZED_INPUTS, TOLERANCES, Case, WeightKernelCapabilities
+from kernelet.testing.weight_kernel.cases import QUANTIZED_INPUTS, Case, WeightKernelCapabilities
 from kernelet.testing.weight_kernel.reference import dequantize
 from kernelet.testing.weight_kernel.schemes import SCHEMES, describe, make_weights, strange_ones
 
