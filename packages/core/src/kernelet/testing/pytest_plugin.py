@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from kernelet import LLM
+    from kernelet.engine.llm import LLM
     from kernelet.kernel import Kernel
     from kernelet.testing.platform.recording import RecordingDevice
 
@@ -36,7 +36,7 @@ def kernelet_llm(kernelet_null_model: Path) -> Iterator[Callable[..., LLM]]:
     ``kernelet_llm(*plugins, model=None, **options)``: plugins are names of installed ones, import strings, modules or
     objects; no other plugin runs. Options are those of ``LLM``. ``model`` replaces the folder of the null model.
     """
-    from kernelet import LLM
+    from kernelet.engine.llm import LLM
     from kernelet.testing.null import NullPlugin
 
     with ExitStack() as stack:
