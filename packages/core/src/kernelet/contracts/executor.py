@@ -272,7 +272,15 @@ class Communicator(ABC):
     """Collectives over one group of ranks; tensors in, tensors out; every rank calls with equal shapes."""
 
     @abstractmethod
-    def __init__(self, settings: Settings, rank: int, world_size: int, address: str) -> None: ...
+    def __init__(self, settings: Settings, rank: int, world_size: int, address: str) -> None:
+        """Joins the group, once every rank has come.
+
+        Args:
+            settings: The plugin's options.
+            rank: This rank, from 0.
+            world_size: Number of ranks.
+            address: ``tcp://HOST:PORT``, the same on every rank; nobody else listens there, rank 0 may.
+        """
 
     @abstractmethod
     def all_reduce(self, tensor: Any) -> Any:
