@@ -144,7 +144,7 @@ def does_not_compose(_layer: Any, residual: Tensor, _step: Any) -> Tensor:
 
 
 _PLANTED: tuple[tuple[str, str, Callable[..., Any] | type[Any], str], ...] = (
-    ("is-no-op", "rms_norm", torch.nn.ReLU, "is no op"),
+    ("is-no-op", "rms_norm", torch.nn.ReLU, "does not derive from Op"),
     ("overrides-nothing", "rms_norm_2", fine, "there is no op 'rms_norm_2' in the ladder"),
     ("forgets-eps", "layer_norm", no_eps, "layer_norm (rows): the result must be what its decomposition computes"),
     ("adds-the-offset-again", "rms_norm", adds_the_offset_again, "rms_norm (rows): the result must be what its"),

@@ -91,7 +91,7 @@ class OpSuite(Suite):
             try:
                 return make_op(offered.target, offered.settings)
             except PluginError as error:
-                raise ConformanceError(f"{offered.offer.target} is no op: {error}") from error
+                raise ConformanceError(f"the op {offered.offer.target} cannot be made: {error}") from error
 
         return make
 
