@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import threading
 import time
@@ -47,12 +48,14 @@ def null_suite(changes: Mapping[str, Any], probe_seconds: float = 60.0) -> type[
         def kernelet_platforms(self) -> tuple[PlatformOffer, ...]:
             return tuple(replace(offer, **changes) for offer in super().kernelet_platforms())
 
+    found = functools.cache(lambda: find_offer(Changed(), PlatformOffer))
+
     class Faulty(PlatformSuite):
         capabilities = PlatformCapabilities(torch=False, probe_seconds=probe_seconds)
 
         @pytest.fixture
         def offered(self) -> Offered[PlatformOffer]:
-            return find_offer(Changed(), PlatformOffer)
+            return found()
 
         @pytest.fixture
         def plugins(self) -> Sequence[object]:
@@ -74,12 +77,14 @@ def reference_suite(device: type[ReferenceDevice] = ReferenceDevice) -> type[Pla
             target = f"{device.__module__}:{device.__qualname__}"
             return tuple(replace(offer, target=target) for offer in super().kernelet_platforms())
 
+    found = functools.cache(lambda: find_offer(Changed(), PlatformOffer))
+
     class Faulty(PlatformSuite):
         capabilities = PlatformCapabilities(dtype="", probe_seconds=60.0)
 
         @pytest.fixture
         def offered(self) -> Offered[PlatformOffer]:
-            return find_offer(Changed(), PlatformOffer)
+            return found()
 
         @pytest.fixture
         def plugins(self) -> Sequence[object]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 
@@ -65,11 +67,15 @@ class WorkerTests(PlatformBase):
             one.close()
 
     @pytest.fixture
-    def prompts(self, configure: Configure) -> tuple[list[int], list[int]]:
+    def vocab_size(self, checkpoint: Path) -> int:
+        """Of the model."""
+        return int(json.loads((checkpoint / "config.json").read_text(encoding="utf-8"))["vocab_size"])
+
+    @pytest.fixture
+    def prompts(self, vocab_size: int) -> tuple[list[int], list[int]]:
         """Token ids, one prompt shorter than a block and one longer."""
         generator = random.Random(3)
-        vocab = configure(**SIZES).config.model.vocab_size
-        short, long = ([generator.randrange(vocab) for _ in range(length)] for length in (7, BLOCK + 5))
+        short, long = ([generator.randrange(vocab_size) for _ in range(length)] for length in (7, BLOCK + 5))
         return short, long
 
     def test_plan(self, start: Start, offered: Offered[PlatformOffer], configure: Configure) -> None:
@@ -148,12 +154,11 @@ class WorkerTests(PlatformBase):
             "two workers in one process must share nothing: one changed the other's tokens",
         )
 
-    def test_same_tokens(self, configure: Configure) -> None:
+    def test_same_tokens(self, configure: Configure, vocab_size: int) -> None:
         if not self.capabilities.dtype:
             pytest.skip("the platform promises it in no dtype")
-        vocab = configure(**SIZES).config.model.vocab_size
-        shape = Shape(vocab_size=vocab, max_prompt=70, max_shared=50, max_output=60, stop_token_ids=(3, 4))
-        scenario = make_arrivals(shape, seed=23, count=24, spread=10)
+        shape = Shape(vocab_size=vocab_size, max_prompt=70, max_shared=50, max_output=60, stop_token_ids=(3, 4))
+        scenario = make_arrivals(shape, seed=23, count=18, spread=6)
         with engine(configure, Limits("alone", seqs=1, chunk=2048, pool=1.0, caching=False)) as core:
             truth = {one.request.request_id: alone(core, one.request) for one in scenario}
         seen = {}

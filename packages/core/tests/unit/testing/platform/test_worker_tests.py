@@ -21,7 +21,7 @@ class TestOnTheNullPlatform(PlatformBase):
     """The null platform's tokens have a truth, which the helpers must find."""
 
     offered, plugins, checkpoint = (vars(NULL)[name] for name in ("offered", "plugins", "checkpoint"))
-    start, prompts = vars(WorkerTests)["start"], vars(WorkerTests)["prompts"]
+    start, prompts, vocab_size = (vars(WorkerTests)[name] for name in ("start", "prompts", "vocab_size"))
 
     def test_generate(self, start, prompts):
         found = generate(start(), prompts, steps=3)
