@@ -19,11 +19,11 @@ implementation is small and complete, and yours to replace.
 kinds:
 {kinds}
 
-NAME names the distribution; use a prefix of your own, as in acme-kernelet-platform-npu. What follows from it:
-  import name    NAME with underscores: acme_kernelet_platform_npu
+NAME names the distribution; use a prefix of your own, as in acme-kernelet-platform-board. What follows from it:
+  import name    NAME with underscores: acme_kernelet_platform_board
   plugin         KIND and what NAME says beside it: of what follows `kernelet` or, without that word, of all of NAME:
-                 platform-npu. It is the entry point, what KERNELET_PLUGINS takes and the namespace of options.
-  offer          the plugin without its kind, what operators type in a flag: npu
+                 platform-board. It is the entry point, what KERNELET_PLUGINS takes and the namespace of options.
+  offer          the plugin without its kind, what operators type in a flag: board
 """
 
 

@@ -55,7 +55,7 @@ def test_help_names_every_kind_and_how_names_follow(kernelet):
     lines = [line.split(maxsplit=1) for line in out.splitlines() if line.strip()]
     for kind in template_kinds().values():
         assert [kind.name, kind.summary] in lines
-    assert "platform-npu" in out
+    assert "platform-board" in out
 
 
 @pytest.mark.parametrize(
