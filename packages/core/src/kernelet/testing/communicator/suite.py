@@ -165,7 +165,9 @@ def hold(ranks: Ranks, calls: Sequence[Call], sentence: str = "") -> None:
         ConformanceError: naming the call; or ``sentence``, where the calls did not end well.
     """
     answers = ranks.run(calls)
-    results = [_results(answer, rank, calls, sentence) for rank, answer in enumerate(answers)]
+    failed_first = sorted(enumerate(answers), key=lambda pair: (pair[1].error is None, pair[0]))
+    found = {rank: _results(answer, rank, calls, sentence) for rank, answer in failed_first}
+    results = [found[rank] for rank in range(len(answers))]
     for index, call in enumerate(calls):
         truth = expected(call, len(results))
         for rank, wanted in enumerate(truth):

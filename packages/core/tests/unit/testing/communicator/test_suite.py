@@ -58,7 +58,7 @@ def test_ranks_without_results():
     with pytest.raises(ConformanceError, match=r"a rank hangs: broadcast\(\) must return"):
         hold(Told(*good[:2], Answer()), [call])
     with pytest.raises(ConformanceError, match=r"broadcast\(\) must work, but rank 1 raised ValueError: no"):
-        hold(Told(good[0], Answer(error="Traceback\nValueError: no"), good[2]), [call])
+        hold(Told(Answer(), Answer(error="Traceback\nValueError: no"), good[2]), [call])
 
 
 def test_random_calls_are_of_all_kinds():
