@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from workspace import ROOT, core_modules
 
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("packages/*/README.md"), *ROOT.glob("examples/**/README.md")])
+WHERE = ("*.md", "docs/**/*.md", "packages/*/README.md", "examples/**/README.md")
+PAGES = sorted(page for pattern in WHERE for page in ROOT.glob(pattern))
 LINK = re.compile(r"(?<!!)\[[^\]]+\]\((?!https?://|#)([^)#]+)")
 
 

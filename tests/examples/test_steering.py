@@ -106,7 +106,8 @@ def results(acme_by_name, folders, file, tmp_path_factory) -> dict[str, dict]:
         name: (folders[kind], NAMED, {"vector": file, "layers": layers, "strength": strength})
         for name, (kind, layers, strength) in STEERED.items()
     } | {
-        "unnamed": (full, None, options),
+        "unnamed": (full, None, {}),
+        "options alone": (full, None, options),
         "nothing": (full, NAMED, {}),
         "outside": (full, NAMED, options | {"layers": "0-2"}),
         "other model": (full, NAMED, options | {"vector": str(house / "short.safetensors")}),
@@ -145,6 +146,7 @@ def test_it_runs_only_if_it_is_named(results, folders):
         ("other model", f"has {HIDDEN - 1} elements, but the model's hidden size is {HIDDEN}"),
         ("no file", "/text cannot be read as a safetensors file"),
         ("unknown", "did you mean strength"),
+        ("options alone", "--set acme-steering...: its ops do not run, they are opt-in and not named"),
     ],
 )
 def test_what_is_wrong_is_said_at_the_start(results, name, said):

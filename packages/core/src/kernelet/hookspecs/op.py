@@ -18,7 +18,7 @@ def kernelet_ops() -> Sequence[OpOffer]:
     When: process start, while registries are filled.
     Process: worker.
     Returns: offers; duplicates of a name are an error.
-    Order: one an op and dtype: the selected platform's first, then by priority.
+    Order: one an op and dtype: of a stranger to the platform that was named, else the platform's, else by priority.
     Since: op 1.0.
     """
     raise NotImplementedError

@@ -66,7 +66,8 @@ def boot(
     registry.seal()
     _judge(records, allow)
     schemas = {record.name: record.schema for record in records if record.active}
-    absent = {record.name: record.reason for record in records if not record.active}
+    reports = [record.report() for record in records]
+    absent = {report.name: report.reason for report in reports if report.state is not State.ACTIVE}
     return Booted(
         records=records,
         hooks=Hooks(host),

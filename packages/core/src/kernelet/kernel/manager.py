@@ -67,7 +67,7 @@ class Kernel:
         self._registry = start.booted.registry
         self._platform: PlatformChoice | None = None
         self._selected: dict[str, Owned[Any]] = {}
-        self._friends: frozenset[str] = frozenset()
+        self._friends = ops.Friends()
         self._manifest: Manifest | None = None
         self.lifecycle = Lifecycle(self.hooks, role, self._take_out, self._note)
 
@@ -265,6 +265,7 @@ class Kernel:
         self._platform, self.platform_choice, self.platform_config = facts, choice, config
         self._chosen(PlatformOffer, choice)
         self._friends = ops.friends_of(owned.plugin, self._booted.records, self._allow)
+        ops.check_options(self.config.settings, self._booted.records, self._friends)
         return facts
 
     def probe_platforms(self) -> tuple[platforms.Probed, ...]:

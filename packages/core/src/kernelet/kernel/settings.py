@@ -81,13 +81,13 @@ def resolve(
     Args:
         schemas: Active plugins and their schemas.
         given: What the operator set.
-        absent: Plugins that are installed but not active, and why.
+        absent: Plugins that are installed but do nothing here, and why.
 
     Raises:
         ConfigError: an unknown plugin or key, or a value of the wrong type; lists what there is.
     """
     for plugin in given:
-        if plugin not in schemas:
+        if plugin not in schemas or plugin in (absent or {}):
             raise ConfigError(_unknown_plugin(plugin, schemas, absent or {}))
     return {
         plugin: Settings(plugin=plugin, values=_fill(plugin, schema, given.get(plugin, {})))

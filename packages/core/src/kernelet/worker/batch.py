@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelet.contracts.cache import FullAttentionSpec
 from kernelet.contracts.executor import NewRequest, ScheduledRequest, StepPlan
 from kernelet.contracts.sampling import SamplerParams
 from kernelet.sampling.sampler import Sampler
@@ -43,15 +44,20 @@ class BatchState:
         tables: One a cache group.
 
     Args:
-        block_sizes: Tokens a block of each group.
+        specs: What each group keeps.
         max_num_seqs: Requests to begin with; more make the arrays grow.
         max_model_len: Largest number of tokens of a request.
         sampler: Told of every request that comes and goes.
     """
 
-    def __init__(self, block_sizes: Sequence[int], max_num_seqs: int, max_model_len: int, sampler: Sampler) -> None:
+    def __init__(
+        self, specs: Sequence[FullAttentionSpec], max_num_seqs: int, max_model_len: int, sampler: Sampler
+    ) -> None:
         self.tokens: NDArray[np.int64] = np.zeros((max_num_seqs, max_model_len + 1), dtype=np.int64)
-        self.tables = tuple(BlockTable(size, max_num_seqs, max_model_len + 1) for size in block_sizes)
+        self.tables = tuple(
+            BlockTable(spec.block_size, max_num_seqs, max_model_len + 1, getattr(spec, "window", None))
+            for spec in specs
+        )
         self._free = list(range(max_num_seqs - 1, -1, -1))
         self._held: dict[str, HeldRequest] = {}
         self._sampler = sampler

@@ -45,8 +45,7 @@ def build_inputs(batch: BatchState, work: Sequence[tuple[HeldRequest, ScheduledR
     np.cumsum(counts, out=starts[1:])
     token_rows = np.repeat(rows, counts)
     positions = np.arange(starts[-1]) + np.repeat(computed - starts[:-1], counts)
-    lengths = computed + counts
-    groups = tuple(_group(table, rows, token_rows, positions, starts, lengths) for table in batch.tables)
+    groups = tuple(_group(table, rows, token_rows, positions, starts, computed) for table in batch.tables)
     return StepArrays(
         token_ids=batch.tokens[token_rows, positions],
         positions=positions,
@@ -61,13 +60,14 @@ def _group(
     token_rows: NDArray[np.int64],
     positions: NDArray[np.int64],
     starts: NDArray[np.int64],
-    lengths: NDArray[np.int64],
+    computed: NDArray[np.int64],
 ) -> AttentionBatch:
+    lengths = computed + np.diff(starts)
     index, offset = np.divmod(positions, table.block_size)
     width = -(-int(lengths.max()) // table.block_size)
     return AttentionBatch(
         query_start_loc=starts.astype(np.int32),
         seq_lens=lengths.astype(np.int32),
-        block_table=table.ids[rows, :width],
+        block_table=table.visible(rows, computed, width),
         slot_mapping=table.ids[token_rows, index].astype(np.int64) * table.block_size + offset,
     )

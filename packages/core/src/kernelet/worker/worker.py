@@ -68,8 +68,7 @@ class ModelWorker(Worker):
         model, scheduler = self._config.model, self._config.scheduler
         processors = make_processors(self._config.plugins.logits_processors, self._plugins, model.vocab_size)
         sampler = Sampler(model.vocab_size, torch.device(self._device.tensor_device), processors)
-        block_sizes = [group.spec.block_size for group in cache.groups]
-        batch = BatchState(block_sizes, scheduler.max_num_seqs, model.max_model_len, sampler)
+        batch = BatchState([group.spec for group in cache.groups], scheduler.max_num_seqs, model.max_model_len, sampler)
         self._runner = ModelRunner(self._loaded.model, self._caches, sampler, batch, self._device.tensor_device)
         self._num_groups = len(cache.groups)
 

@@ -3,15 +3,20 @@ from __future__ import annotations
 import pytest
 import torch
 
+from kernelet.contracts.cache import FullAttentionSpec
 from kernelet.contracts.executor import NewRequest, ScheduledRequest, StepPlan
 from kernelet.contracts.sampling import SamplerParams
 from kernelet.sampling.sampler import Sampler
 from kernelet.worker.batch import BatchState
 
 
+def spec(block_size):
+    return FullAttentionSpec(block_size=block_size, page_bytes=8, num_kv_heads=1, head_size=1, dtype="float32")
+
+
 @pytest.fixture
 def batch():
-    return BatchState([4, 8], 1, 20, Sampler(50, torch.device("cpu")))
+    return BatchState([spec(4), spec(8)], 1, 20, Sampler(50, torch.device("cpu")))
 
 
 def new(name, tokens, blocks=((1,), (1,)), **params):

@@ -4,19 +4,25 @@ import numpy as np
 import pytest
 import torch
 
+from kernelet.contracts.cache import FullAttentionSpec, SlidingWindowSpec
 from kernelet.contracts.executor import NewRequest, ScheduledRequest, StepPlan
 from kernelet.contracts.sampling import SamplerParams
 from kernelet.sampling.sampler import Sampler
 from kernelet.worker.batch import BatchState
 from kernelet.worker.inputs import build_inputs
 
-SIZES = (4, 3)
+SIZES, WINDOW = (4, 3), 5
+COMMON = {"page_bytes": 8, "num_kv_heads": 1, "head_size": 1, "dtype": "float32"}
+SPECS = (
+    FullAttentionSpec(block_size=SIZES[0], **COMMON),
+    SlidingWindowSpec(block_size=SIZES[1], window=WINDOW, **COMMON),
+)
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_against_a_loop_over_tokens(seed):
     random = np.random.default_rng(seed)
-    batch = BatchState(SIZES, 8, 40, Sampler(100, torch.device("cpu")))
+    batch = BatchState(SPECS, 8, 40, Sampler(100, torch.device("cpu")))
     requests, work = {}, []
     for index in range(int(random.integers(1, 8))):
         length = int(random.integers(1, 40))
@@ -61,6 +67,8 @@ def test_against_a_loop_over_tokens(seed):
             end = entry.num_computed_tokens + entry.num_tokens
             assert made.seq_lens[row] == end
             needed = -(-end // SIZES[group])
-            assert made.block_table[row, :needed].tolist() == requests[held.request_id][1][group][:needed]
+            blocks = requests[held.request_id][1][group][:needed]
+            dropped = max(0, entry.num_computed_tokens - WINDOW + 1) // SIZES[group] if group == 1 else 0
+            assert made.block_table[row, :needed].tolist() == [0] * dropped + blocks[dropped:]
     assert [array.dtype for array in (made.query_start_loc, made.seq_lens, made.block_table)] == [np.int32] * 3
     assert arrays.token_ids.dtype == arrays.positions.dtype == made.slot_mapping.dtype == np.int64

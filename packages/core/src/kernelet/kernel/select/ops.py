@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, TypeVar
 
@@ -12,7 +13,7 @@ from kernelet.contracts.offer import Offer
 from kernelet.contracts.op import OpOffer, Role, Support, WeightKernelOffer, WeightScheme
 from kernelet.contracts.platform import Capabilities
 from kernelet.contracts.plugins import Choice, Owned
-from kernelet.errors import PluginError, SelectionError
+from kernelet.errors import ConfigError, PluginError, SelectionError
 from kernelet.kernel.allow import AllowList
 from kernelet.kernel.failure import Contained
 from kernelet.kernel.record import Record
@@ -23,34 +24,62 @@ from kernelet.kernel.select.pick import Request, best, by_name
 O = TypeVar("O", bound=Offer)  # noqa: E741 - for Offer
 
 
-def friends_of(platform_plugin: str, records: Sequence[Record], allow: AllowList) -> frozenset[str]:
-    """Plugins whose ops and kernels run unasked.
+@dataclass(frozen=True)
+class Friends:
+    """Plugins whose ops and kernels may run.
 
-    They are of the platform's own distribution, of one that it requires (also through others), or were named.
+    Attributes:
+        own: Of the platform's own distribution, or of one that it requires (also through others): they run unasked.
+        invited: Strangers to the platform that the operator named.
     """
+
+    own: frozenset[str] = frozenset()
+    invited: frozenset[str] = frozenset()
+
+    def __contains__(self, plugin: object) -> bool:
+        return plugin in self.own or plugin in self.invited
+
+
+def friends_of(platform_plugin: str, records: Sequence[Record], allow: AllowList) -> Friends:
+    """Who may run beside a platform."""
     by_distribution: dict[str, frozenset[str]] = {}
     for record in records:
         name = str(canonicalize_name(record.candidate.distribution))
         by_distribution[name] = by_distribution.get(name, frozenset()) | record.candidate.required_distributions()
-    own = next(r.candidate.distribution for r in records if r.name == platform_plugin and r.active)
+    home = next(r.candidate.distribution for r in records if r.name == platform_plugin and r.active)
     reached: set[str] = set()
-    todo = [str(canonicalize_name(own)), "kernelet-core"]
+    todo = [str(canonicalize_name(home)), "kernelet-core"]
     while todo:
         name = todo.pop()
         if name and name not in reached:
             reached.add(name)
             todo.extend(by_distribution.get(name, ()))
-    return frozenset(
+    own = frozenset(
         record.name
         for record in records
-        if canonicalize_name(record.candidate.distribution) in reached
-        or record.name == platform_plugin
-        or allow.names(record.candidate)
+        if canonicalize_name(record.candidate.distribution) in reached or record.name == platform_plugin
     )
+    named = frozenset(record.name for record in records if allow.names(record.candidate))
+    return Friends(own=own, invited=named - own)
+
+
+def check_options(given: Mapping[str, object], records: Sequence[Record], friends: Friends) -> None:
+    """Refuses options of a plugin that only offers ops, none of which may run: nobody would read them.
+
+    Raises:
+        ConfigError: naming the plugin, and how to let it run.
+    """
+    for record in records:
+        kinds = {kind.offer for kind, _, _ in record.offers}
+        if record.active and record.name in given and kinds == {OpOffer} and record.name not in friends:
+            raise ConfigError(
+                f"--set {record.name}...: its ops do not run, they are {OPT_IN} (not of the platform's packages): "
+                f"name it with KERNELET_PLUGINS=+{record.name}"
+            )
 
 
 def _split(
-    offers: Sequence[Owned[O]], friends: frozenset[str], why_not: Callable[[O], str]
+    offers: Sequence[Owned[O]], friends: Friends, why_not: Callable[[O], str]
 ) -> tuple[list[Owned[O]], dict[str, str]]:
     fitting, refused = [], {}
     for owned in offers:
@@ -71,9 +100,9 @@ def select_op(
     dtype: str,
     capabilities: Capabilities,
     platform_plugin: str,
-    friends: frozenset[str],
+    friends: Friends,
 ) -> Choice[OpOffer] | None:
-    """The selected platform's own first, then by priority; None: nobody offers one that fits.
+    """A stranger's that was named, else the selected platform's own, else by priority; None: nobody's fits.
 
     Raises:
         SelectionError: several are equally good.
@@ -87,7 +116,10 @@ def select_op(
     fitting, refused = _split([owned for owned in offers if owned.offer.op == op], friends, why_not)
     if not fitting:
         return None
-    rank = {o.offer.name: (int(o.plugin == platform_plugin), o.offer.priority) for o in fitting}
+    rank = {
+        o.offer.name: (int(o.plugin in friends.invited), int(o.plugin == platform_plugin), o.offer.priority)
+        for o in fitting
+    }
     return best(request, fitting, refused, rank)
 
 
@@ -99,7 +131,7 @@ def select_weight_kernel(
     dtype: str,
     shape: tuple[int, ...],
     capabilities: Capabilities,
-    friends: frozenset[str],
+    friends: Friends,
     named: Mapping[str, str],
     load: Callable[[Owned[Any]], Any],
 ) -> Choice[WeightKernelOffer]:

@@ -5,16 +5,16 @@ import pytest
 from kernelet.contracts.op import DENSE, OpOffer, Support, WeightKernelOffer
 from kernelet.contracts.platform import Capabilities
 from kernelet.contracts.plugins import Owned
-from kernelet.errors import SelectionError
+from kernelet.errors import ConfigError, SelectionError
 from kernelet.kernel.allow import AllowList
 from kernelet.kernel.discovery import Candidate
 from kernelet.kernel.kinds import kind_of
 from kernelet.kernel.record import Record
-from kernelet.kernel.select.ops import friends_of, select_op, select_weight_kernel
+from kernelet.kernel.select.ops import Friends, check_options, friends_of, select_op, select_weight_kernel
 from kernelet.kernel.select.pick import Request
 
 CAPABILITIES = Capabilities(device_type="x", dtypes=("float32",), memory_bytes=1, features=frozenset({"avx"}))
-FRIENDS = frozenset({"platform", "shared"})
+FRIENDS = Friends(own=frozenset({"platform", "shared"}), invited=frozenset({"guest"}))
 
 
 def record(name, distribution=None, requires=()):
@@ -37,14 +37,21 @@ def test_friends():
         record("handed", ""),
     ]
     friends = friends_of("platform", records, AllowList(named=frozenset({"named"})))
-    assert friends == {r.name for r in records} - {"stranger", "for-tests"}
+    assert friends.own == {r.name for r in records} - {"stranger", "for-tests", "named", "handed"}
+    assert friends.invited == {"named", "handed"}
+    assert "handed" in friends
+    assert "deeper" in friends
+    assert "stranger" not in friends
+
+
+def test_a_named_one_of_the_platforms_packages_is_no_stranger():
+    friends = friends_of("p", [record("p"), record("core", "kernelet-core")], AllowList(named=frozenset({"p"})))
+    assert friends == Friends(own=frozenset({"p", "core"}))
 
 
 def test_friends_of_a_platform_that_was_handed_over():
-    assert friends_of("p", [record("p", ""), record("core", "kernelet-core"), record("x")], AllowList()) == {
-        "p",
-        "core",
-    }
+    friends = friends_of("p", [record("p", ""), record("core", "kernelet-core"), record("x")], AllowList())
+    assert friends.own == {"p", "core"}
 
 
 def op(name, plugin="platform", **fields):
@@ -63,6 +70,21 @@ def test_op_priority():
 def test_the_platforms_own_goes_before_priority():
     choice = choose_op(op("own", priority=-1), op("shared", "shared", priority=9))
     assert choice.chosen.offer.name == "own"
+
+
+def test_a_named_strangers_goes_before_the_platforms_own():
+    choice = choose_op(op("own", priority=9), op("theirs", "guest", priority=-1))
+    assert choice.chosen.offer.name == "theirs"
+    assert "own" in choice.refused
+
+
+def test_options_of_ops_that_do_not_run_are_refused():
+    stranger, guest = record("stranger"), record("guest")
+    for one in (stranger, guest):
+        one.offers = [(kind_of(OpOffer), op("x").offer, "")]
+    check_options({"guest": {"a": 1}, "unknown": {}}, [stranger, guest], FRIENDS)
+    with pytest.raises(ConfigError, match=r"--set stranger...: its ops do not run, .*KERNELET_PLUGINS=\+stranger"):
+        check_options({"stranger": {"a": 1}}, [stranger, guest], FRIENDS)
 
 
 def test_ops_that_do_not_fit():
