@@ -71,7 +71,7 @@ def check_options(given: Mapping[str, object], records: Sequence[Record], friend
     """
     for record in records:
         kinds = {kind.offer for kind, _, _ in record.offers}
-        if record.active and record.name in given and kinds == {OpOffer} and record.name not in friends:
+        if record.active and given.get(record.name) and kinds == {OpOffer} and record.name not in friends:
             raise ConfigError(
                 f"--set {record.name}...: its ops do not run, they are {OPT_IN} (not of the platform's packages): "
                 f"name it with KERNELET_PLUGINS=+{record.name}"

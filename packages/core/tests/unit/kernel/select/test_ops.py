@@ -82,7 +82,7 @@ def test_options_of_ops_that_do_not_run_are_refused():
     stranger, guest = record("stranger"), record("guest")
     for one in (stranger, guest):
         one.offers = [(kind_of(OpOffer), op("x").offer, "")]
-    check_options({"guest": {"a": 1}, "unknown": {}}, [stranger, guest], FRIENDS)
+    check_options({"guest": {"a": 1}, "stranger": {}, "unknown": {}}, [stranger, guest], FRIENDS)
     with pytest.raises(ConfigError, match=r"--set stranger...: its ops do not run, .*KERNELET_PLUGINS=\+stranger"):
         check_options({"stranger": {"a": 1}}, [stranger, guest], FRIENDS)
 
