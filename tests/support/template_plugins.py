@@ -22,6 +22,7 @@ def generate(kind: str, name: str, folder: Path, *options: str) -> Path:
     Raises:
         AssertionError: it failed.
     """
+    folder.mkdir(parents=True, exist_ok=True)
     errors = io.StringIO()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
         code = main(["plugins", "new", kind, name, "--directory", str(folder), *options])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import re
 import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from kernelet.cli.usage import UsageError
 PROJECT = "kernelet"
 LONGEST = 50
 """Characters of a distribution's name; longer ones do not fit the lines of the files that are written."""
+TESTS = frozenset({"test", "tests"})
+"""Import names that many have for their own tests, Python too; ``sys.stdlib_module_names`` leaves them out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +53,8 @@ def names_of(kind: str, name: str, kinds: Collection[str]) -> Names:
         UsageError: the name cannot be a distribution's, a module's or a plugin's.
     """
     try:
+        if re.search("[-_.]{2}", name):
+            raise InvalidName(name)
         distribution = canonicalize_name(name, validate=True)
     except InvalidName:
         raise UsageError(
@@ -68,6 +73,14 @@ def names_of(kind: str, name: str, kinds: Collection[str]) -> Names:
     return Names(distribution=distribution, package=package, plugin=f"{kind}-{offer}", offer=offer)
 
 
+def other_kind(kind: str, names: Names, kinds: Collection[str]) -> str | None:
+    """The kind that a name speaks of, where that is another one than the plugin's: what a slip looks like."""
+    words = names.distribution.split("-")
+    if _has(kind.split("-"), words):
+        return None
+    return max((other for other in kinds if _has(other.split("-"), words)), key=len, default=None)
+
+
 def _check_owner(name: str, words: Sequence[str], kinds: Collection[str]) -> None:
     if words[0] != PROJECT:
         return
@@ -83,6 +96,8 @@ def _check_package(name: str, package: str) -> None:
         raise UsageError(f"{name!r} makes the import name {package!r}, which starts with a digit: start with a letter")
     if keyword.iskeyword(package):
         raise UsageError(f"{name!r} makes the import name {package!r}, which is a keyword of Python: take another one")
+    if package in TESTS:
+        raise UsageError(f"{name!r} makes the import name {package!r}, which tests have: take another one")
     if package in sys.stdlib_module_names:
         raise UsageError(
             f"{name!r} makes the import name {package!r}, which is a module of Python's own: take another one"
@@ -96,6 +111,10 @@ def _own_words(kind: Sequence[str], words: Sequence[str]) -> list[str]:
         place = words.index(PROJECT)
         before, after = list(words[:place]), list(words[place + 1 :])
     return _without(kind, after) or _without(kind, before)
+
+
+def _has(kind: Sequence[str], words: Sequence[str]) -> bool:
+    return len(_without(kind, list(words))) < len(words)
 
 
 def _without(kind: Sequence[str], words: list[str]) -> list[str]:

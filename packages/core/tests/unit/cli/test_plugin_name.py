@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.utils import canonicalize_name
 
-from kernelet.cli.plugin_name import LONGEST, names_of
+from kernelet.cli.plugin_name import LONGEST, names_of, other_kind
 from kernelet.cli.usage import UsageError
 
 KINDS = ("platform", "weight-kernel", "op")
@@ -44,11 +44,16 @@ def test_names(kind, name, package, plugin, offer):
         ("acme npu", "cannot name a distribution"),
         ("acmé", "cannot name a distribution"),
         ("../acme", "cannot name a distribution"),
+        ("acme..x", "with single"),
+        ("acme-_x", "with single"),
+        ("acme--x", "with single"),
         ("acme\n", "cannot name a distribution"),
         ("a" * (LONGEST + 1), f"has {LONGEST + 1} characters"),
         ("9acme", "starts with a digit"),
         ("lambda", "keyword of Python"),
         ("Json", "module of Python's own"),
+        ("test", "'test', which tests have"),
+        ("Tests", "'tests', which tests have"),
         ("kernelet", "own maintainers"),
         ("kernelet-weight-fast", "own maintainers"),
         ("Kernelet_Platform.npu", "own maintainers"),
@@ -59,6 +64,21 @@ def test_names(kind, name, package, plugin, offer):
 def test_refused(name, message):
     with pytest.raises(UsageError, match=message):
         names_of("weight-kernel", name, KINDS)
+
+
+@pytest.mark.parametrize(
+    "kind, name, other",
+    [
+        ("op", "acme-kernelet-platform-board", "platform"),
+        ("platform", "acme-weight-kernel-fast", "weight-kernel"),
+        ("platform", "acme-weight-fast", None),
+        ("platform", "acme-op-platform", None),
+        ("platform", "acme-board", None),
+        ("weight-kernel", "acme-platform-op", "platform"),
+    ],
+)
+def test_a_name_that_speaks_of_another_kind(kind, name, other):
+    assert other_kind(kind, names_of(kind, name, KINDS), KINDS) == other
 
 
 @given(

@@ -53,6 +53,14 @@ def test_a_kind_is_complete(kind):
     assert all(re.search(rf"class {suite}\(", found["src/acme_thing/conformance.py"]) for suite in KINDS[kind].suites)
 
 
+def test_the_readme_installs_what_it_runs():
+    text = rendered("op", "acme-thing")["README.md"].partition("## Work on it")[2]
+    (install,) = re.findall(r"pip install (.*)", text)
+    for tool in ("build", "mypy", "ruff"):
+        assert re.search(rf"^    .*\b{tool}\b", text.replace(install, ""), re.MULTILINE)
+        assert tool in install.split()
+
+
 def test_an_unknown_name_in_a_template_is_an_error():
     with pytest.raises(jinja2.UndefinedError):
         rendered("op", "acme-thing", author={})
