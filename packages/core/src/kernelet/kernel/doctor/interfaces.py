@@ -37,6 +37,12 @@ def check_class(target: object, interface: type, *, constructor: bool = True) ->
             _check_call(f"{_name(target)}.{name}", getattr(target, name), getattr(interface, name))
 
 
+def opens_itself(target: object, interface: type) -> bool:
+    """Whether a class has its own ``open`` of a contract that makes objects by it: its constructor is its own too."""
+    contract = getattr(vars(interface).get("open"), "__func__", None)
+    return contract is not None and getattr(getattr(target, "open", None), "__func__", None) is not contract
+
+
 def check_model(target: object, protocol: type) -> None:
     """Holds the class of a model to what the core's worker calls.
 

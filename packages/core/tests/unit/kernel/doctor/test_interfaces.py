@@ -6,7 +6,7 @@ from typing import Protocol
 import pytest
 
 from kernelet.errors import PluginError
-from kernelet.kernel.doctor.interfaces import DoubtError, check_class, check_model
+from kernelet.kernel.doctor.interfaces import DoubtError, check_class, check_model, opens_itself
 
 
 class Interface(ABC):
@@ -72,6 +72,14 @@ def test_what_cannot(members, message):
 
 def test_an_older_majors_constructor_is_not_compared():
     check_class(made(__init__=lambda self: None), Interface, constructor=False)
+
+
+def test_who_opens_itself():
+    own = classmethod(lambda cls, folder, *, mode="r": cls())
+    assert opens_itself(made(open=own), Interface)
+    assert opens_itself(type("Child", (made(open=own),), {}), Interface)
+    assert not opens_itself(made(), Interface)
+    assert not opens_itself(made(open=own), Shape)
 
 
 @pytest.mark.parametrize("target", [int, "text", lambda: None, None])

@@ -9,7 +9,13 @@ from kernelet.cache.groups import FullGroupManager, SlidingWindowGroupManager
 from kernelet.contracts.attention import Attention, AttentionOffer
 from kernelet.contracts.cache import CachePolicyOffer, CacheSpecOffer, EvictionPolicy
 from kernelet.contracts.executor import CommunicatorOffer, ExecutorOffer, SchedulerOffer
-from kernelet.contracts.model import ModelArchitectureOffer, ModelSource, ModelSourceOffer, WeightFormatOffer
+from kernelet.contracts.model import (
+    ModelArchitectureOffer,
+    ModelSource,
+    ModelSourceOffer,
+    WeightFormatOffer,
+    WeightReader,
+)
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.op import Op, OpOffer, Support, WeightKernel, WeightKernelOffer
 from kernelet.contracts.platform import PlatformOffer
@@ -78,8 +84,28 @@ class Scale(Op):
         return x
 
 
+class Reader(WeightReader):
+    """Made by ``cls(folder)``, as ``open`` of the contract does."""
+
+    def __init__(self, folder): ...
+
+    names = lambda self: ()
+    shape = lambda self, name: ()
+    read = lambda self, name, rows=None: None
+    nbytes = lambda self, name=None: 0
+
+
+class Keyless(Reader):
+    def __init__(self, folder, key): ...
+
+
+class Keyed(Keyless):
+    open = classmethod(lambda cls, folder, settings: cls(folder, settings["memory_bytes"]))
+
+
 BOTH = ["implements its contract", "made with the plugin's options"]
 PLATFORM = {"probe": "m:p", "config": "m:C", "worker": "m:W"}
+WEIGHTS = WeightFormatOffer(name="a", target="m:A", patterns=("*.a",))
 GOOD = [
     (AttentionOffer(name="a", target="m:A", kinds=frozenset({"full", "sliding"}), block_size_multiple=24), Paged, BOTH),
     (WeightKernelOffer(name="a", target="m:A", roles=("linear", "embedding")), Kernel, BOTH),
@@ -93,6 +119,8 @@ GOOD = [
     (LogitsProcessorOffer(name="a", target="m:A"), Processor, BOTH),
     (StatLoggerOffer(name="a", target="m:A", api="2.0"), Logger, BOTH),
     (PlatformOffer(name="a", target="m:A", **PLATFORM), NullDevice, BOTH),
+    (WEIGHTS, Reader, BOTH[:1]),
+    (WEIGHTS, Keyed, BOTH[:1]),
 ]
 
 
@@ -171,6 +199,7 @@ class Fussy(Source):
         (GOOD[2][0], 5, PluginError, "m:A is a int, which cannot be called"),
         (GOOD[8][0], int, PluginError, "int is no subclass of kernelet.contracts.executor.SchedulingPolicy"),
         (GOOD[2][0], abs, NotHereError, "a function has nothing"),
+        (WEIGHTS, Keyless, PluginError, r"Keyless.__init__ cannot be called as the contract does, with \(folder\)"),
         (CacheSpecOffer(name="a", target="m:A", kind="own"), FullGroupManager, NotHereError, "the cache spec own"),
     ],
 )
