@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import subprocess
 import sys
 
@@ -46,3 +47,12 @@ def test_every_fault_is_in_the_table():
     faults = [fault for domain in DOMAINS for fault in faults_of(domain)]
     assert page.count("\n| ") == len(faults) + 1
     assert not [fault.name for fault in faults if fault.says not in page]
+
+
+def test_links_that_speak_of_suites_lead_here():
+    found = {}
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
+        for target in re.findall(r"\[(?:suites?|test kit)\]\(([^)#]+)", page.read_text(encoding="utf-8")):
+            found[page] = (page.parent / target).resolve()
+    assert len(found) >= 3
+    assert set(found.values()) == {PAGE}

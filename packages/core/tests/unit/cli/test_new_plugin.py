@@ -94,6 +94,7 @@ def test_help_names_every_kind_and_how_names_follow(kernelet):
     for kind in template_kinds().values():
         assert [kind.name, kind.summary] in lines
     assert "platform-board" in out
+    assert "speaks of another kind than KIND" in out
 
 
 @pytest.mark.parametrize(
