@@ -155,3 +155,10 @@ def test_options_of_a_plugin_that_is_left_out(site):
     site.install(Planted("tuned", OPTIONS))
     with pytest.raises(ConfigError, match="plugin 'tuned' is not active: named in KERNELET_PLUGINS_BLOCK"):
         Kernel.boot(PluginsConfig(block=("tuned",), settings={"tuned": {"threads": 4}}), search_path=site.search_path)
+
+
+def test_who_might_know_a_model_and_may_not_run_is_told(site):
+    site.install(good("one"), good("models-one", api={"model": "v1"}))
+    kernel = Kernel.boot(PluginsConfig(allow=("one",)), search_path=site.search_path)
+    assert kernel.absent_sources().endswith("\n  models-one blocked: not in the list KERNELET_PLUGINS / --plugins")
+    assert Kernel.boot(PluginsConfig(), search_path=site.search_path).absent_sources() == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from importlib.metadata import Distribution
 
 import pytest
 from planted import Site, good
@@ -74,3 +75,19 @@ def test_damaged_metadata_hides_nobody_else(site):
     assert [r.name for r in kernel.reports] == ["core", "one"]
     assert len(kernel.notices) == 1
     assert "has entry points but no Name" in kernel.notices[0]
+    assert f"metadata in {info} cannot be read" in kernel.notices[0]
+    assert kernel.notices[0].endswith("reinstall the package or delete that folder")
+
+
+def test_two_metadata_folders_in_one_place(site):
+    """The code is there once; the version that counts is the one that Python reads."""
+    site.install(good("one"))
+    write_egg_info(site.folder, "[kernelet.plugins]\none = planted_kernelet_one\n")
+    kernel = Kernel.boot(PluginsConfig(), search_path=site.search_path)
+    (read,) = {d.version for d in [next(iter(Distribution.discover(name="kernelet-one", path=site.search_path)))]}
+    assert [(r.version, str(r.state)) for r in kernel.reports if r.name == "one"] == [(read, "active")]
+    (notice,) = kernel.notices
+    egg = site.folder / "kernelet_one.egg-info"
+    for part in ("kernelet-one has metadata twice", f"1.0 ({site.folder / 'kernelet_one-1.0.dist-info'})", f"({egg})"):
+        assert part in notice
+    assert notice.endswith(f"delete {egg}, or reinstall the package")

@@ -33,18 +33,48 @@ def run(options: argparse.Namespace) -> int:
         LockError: something cannot be locked, or what is installed is not what the file says.
     """
     from kernelet.engine.bootstrap import boot_kernel
-    from kernelet.kernel.lock import to_text
+    from kernelet.kernel.lock import read_lock, to_text
 
     file = Path(options.output)
     engine = given(options, locked=False)
     if options.check:
+        read_lock(str(file), "-o FILE")
         boot_kernel(replace(engine, locked=str(file)))
         print(f"{file}: what is installed here is what it says")
         return 0
+    check_place(file)
     lock = boot_kernel(engine).make_lock()
     text = to_text(lock)
     same = file.is_file() and file.read_bytes() == text.encode()
     if not same:
-        file.write_text(text, encoding="utf-8")
+        write(file, text)
     print(f"{file}: {'unchanged, ' if same else ''}{lock.summary}")
     return 0
+
+
+def check_place(file: Path) -> None:
+    """Says before anything is done that a file cannot lie there.
+
+    Raises:
+        LockError: a folder of that name exists, or its own does not.
+    """
+    from kernelet.errors import LockError
+
+    if file.is_dir():
+        raise LockError(f"{file} is a folder: name a file in it, -o {file / LOCK_FILE}")
+    if not file.parent.is_dir():
+        raise LockError(f"the folder {file.parent} does not exist: make it, or name another file: -o FILE")
+
+
+def write(file: Path, text: str) -> None:
+    """Writes the lock file.
+
+    Raises:
+        LockError: the system refuses.
+    """
+    from kernelet.errors import LockError
+
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise LockError(f"{file} cannot be written ({error.strerror or error}): name another file: -o FILE") from error

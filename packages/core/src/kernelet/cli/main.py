@@ -31,7 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read our output is gone; the interpreter must not try to flush it once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE_CLOSED
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
+        for note in getattr(error, "__notes__", ()):  # which plugin's code it came from
+            print(note, file=sys.stderr)
         return INTERRUPTED
     except Exception as error:
         if debug:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from kernelet.kernel import PluginReport
 
-
 SUBCOMMANDS: Mapping[str, CommandModule] = MappingProxyType({"doctor": doctor, "lock": lock_plugins, "new": new_plugin})
 
 
@@ -46,12 +45,12 @@ def run(options: argparse.Namespace) -> int:
     if options.action == "list":
         print_list(kernel.reports, as_json=options.json)
     else:
-        print_one(find(kernel.reports, options.name), as_json=options.json)
+        print_one(find(kernel.reports, options.name, kernel.notices), as_json=options.json)
     return 0
 
 
-def find(reports: tuple[PluginReport, ...], name: str) -> PluginReport:
-    """The report of that name.
+def find(reports: tuple[PluginReport, ...], name: str, notices: tuple[str, ...] = ()) -> PluginReport:
+    """The report of that name; ``notices`` are remarks about installed metadata.
 
     Raises:
         UnknownPluginError: there is none; the message lists what there is.
@@ -59,8 +58,10 @@ def find(reports: tuple[PluginReport, ...], name: str) -> PluginReport:
     for report in reports:
         if report.name == name:
             return report
+    from kernelet.kernel.discovery import unreadable
+
     known = ", ".join(report.name for report in reports)
-    raise UnknownPluginError(f"no plugin is called {name!r}; installed are {known}")
+    raise UnknownPluginError(f"no plugin is called {name!r}; installed are {known}{unreadable(notices)}")
 
 
 def print_list(reports: tuple[PluginReport, ...], *, as_json: bool) -> None:

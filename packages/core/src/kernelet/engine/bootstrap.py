@@ -90,7 +90,7 @@ def find_model(name: str, kernel: Kernel) -> Path:
         ModelNotFoundError: saying for each way why it failed.
     """
     known = [model for owned in kernel.offers(ModelSourceOffer) for model in owned.offer.models]
-    return resolve_model(name, kernel.model_source, known)
+    return resolve_model(name, kernel.model_source, known, absent=kernel.absent_sources)
 
 
 def configure_engine(model: str, resolved: ResolvedOptions, objects: Sequence[object] = ()) -> Configured:

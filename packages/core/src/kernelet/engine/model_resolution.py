@@ -27,7 +27,11 @@ FindSource = Callable[[str], ModelSource | None]
 
 
 def resolve_model(
-    name: str, find_source: FindSource, known: Iterable[str] = (), download: Download | None = None
+    name: str,
+    find_source: FindSource,
+    known: Iterable[str] = (),
+    download: Download | None = None,
+    absent: Callable[[], str] = str,
 ) -> Path:
     """The folder of a model, fetched once if need be.
 
@@ -36,6 +40,7 @@ def resolve_model(
         find_source: Plugins' sources, which are asked first.
         known: Names that plugins know, for the message.
         download: Instead of the Hugging Face hub.
+        absent: Says which installed plugins might know the name and do not run.
 
     Raises:
         ModelNotFoundError: saying for each of the three ways why it failed.
@@ -51,7 +56,7 @@ def resolve_model(
         return (download or download_from_hub)(name)
     except HubError as error:
         reasons.append(f"on the Hugging Face hub: {error}")
-    raise ModelNotFoundError(f"there is no model {name!r}; " + "; ".join(reasons))
+    raise ModelNotFoundError(f"there is no model {name!r}; " + "; ".join(reasons) + absent())
 
 
 def resolve_with_plugin(name: str, source: ModelSource) -> Path:

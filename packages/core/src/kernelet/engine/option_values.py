@@ -106,7 +106,8 @@ def read_lock(value: object) -> str | None:
 
 def read_names(value: object) -> tuple[str, ...] | None:
     if isinstance(value, str):
-        return tuple(part.strip() for part in value.split(",") if part.strip())
+        parts = tuple(part.strip() for part in value.split(",") if part.strip())
+        return parts if parts or not value.strip() else None  # commas alone are no names
     if isinstance(value, Sequence) and all(isinstance(part, str) and part for part in value):
         return tuple(value)
     return None

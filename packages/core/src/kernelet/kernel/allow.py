@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from kernelet.config import PluginsConfig
-from kernelet.errors import UnknownPluginError
+from kernelet.errors import ConfigError, UnknownPluginError
 from kernelet.kernel.discovery import Candidate
 
 
@@ -33,8 +33,16 @@ class AllowList:
 
     @classmethod
     def from_config(cls, config: PluginsConfig) -> AllowList:
-        """Reads ``allow`` (None, or names of which some have a leading ``+``) and ``block``."""
+        """Reads ``allow`` (None, or names of which some have a leading ``+``) and ``block``.
+
+        Raises:
+            ConfigError: a ``+`` without a name.
+        """
         entries = [entry.strip() for entry in config.allow or () if entry.strip()]
+        if "+" in entries:
+            raise ConfigError(
+                "KERNELET_PLUGINS / --plugins has a + without a name: write +NAME to add a plugin to the default"
+            )
         plain = frozenset(entry for entry in entries if not entry.startswith("+"))
         added = frozenset(entry[1:].strip() for entry in entries if entry.startswith("+"))
         everything = config.allow is None or (bool(added) and not plain)
@@ -87,8 +95,8 @@ def _missing_message(missing: Sequence[str], candidates: Sequence[Candidate]) ->
         for candidate in candidates
     ]
     return (
-        f"No plugin is installed under the listed name {names}. Found:\n" + "\n".join(lines) + "\n"
-        "Install its package in this environment or take the name out of KERNELET_PLUGINS / --plugins."
+        f"No plugin is installed under the listed name {names}. Install its package in this environment or take the "
+        "name out of KERNELET_PLUGINS / --plugins. Found:\n" + "\n".join(lines)
     )
 
 

@@ -15,6 +15,7 @@ from kernelet.kernel.allow import AllowList
 from kernelet.kernel.compat import core_version, incompatibility, upgrade_hint
 from kernelet.kernel.discovery import Candidate
 from kernelet.kernel.failure import Contained, Failure
+from kernelet.kernel.guard import Guarded, Watch
 from kernelet.kernel.hooks import Hooks
 from kernelet.kernel.host import Answer, PluginHost
 from kernelet.kernel.kinds import KINDS
@@ -59,10 +60,11 @@ def boot(
     records = tuple(Record(candidate=candidate) for candidate in candidates)
     _check(records, allow)
     before_import(records)
-    for record in records:
-        if record.state is State.ACTIVE:
-            _import(record)
-    host, registry = _register_all(records, allow, config)
+    with Watch() as watch:
+        for record in records:
+            if record.state is State.ACTIVE:
+                _import(record, watch)
+        host, registry = _register_all(records, allow, config, watch)
     registry.seal()
     _judge(records, allow)
     schemas = {record.name: record.schema for record in records if record.active}
@@ -112,11 +114,15 @@ def _refuse_rivals(name: str, rivals: Sequence[Record]) -> None:
         record.refuse(State.FAILED, text, fix, Failure(error=error))
 
 
-def _import(record: Record) -> None:
-    with Contained() as box:
-        record.plugin = import_plugin(record.candidate)
+def _import(record: Record, watch: Watch) -> None:
+    plugin, doing = None, f"importing {record.candidate.short}"
+    watch.on(doing, record.name)
+    with Contained() as box, Guarded(doing):
+        plugin = import_plugin(record.candidate)
     if box.failure:
         fail(record, box.failure)
+    else:
+        record.plugin = plugin
 
 
 def fail(record: Record, failure: Failure) -> None:
@@ -128,10 +134,12 @@ def fail(record: Record, failure: Failure) -> None:
     record.refuse(State.FAILED, failure.reason, f"{failure.fix}, or {without}", failure)
 
 
-def _register_all(records: Sequence[Record], allow: AllowList, config: PluginsConfig) -> tuple[PluginHost, Registry]:
+def _register_all(
+    records: Sequence[Record], allow: AllowList, config: PluginsConfig, watch: Watch
+) -> tuple[PluginHost, Registry]:
     """Registers hooks and offers, starting over without a plugin that added hook specifications and then failed."""
     while True:
-        host, registry = PluginHost(), Registry()
+        host, registry = PluginHost(watch), Registry()
         authors = _add_specs(records, host)
         _register_hooks(records, host)
         hooks = Hooks(host)

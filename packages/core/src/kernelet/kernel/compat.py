@@ -44,7 +44,7 @@ def _core_mismatch(candidate: Candidate, core: str) -> str:
         try:
             requirement = Requirement(line)
         except InvalidRequirement as error:
-            return f"has a requirement that cannot be read, {line!r}: {error}"
+            return f"has a requirement that cannot be read, {line!r}: {' '.join(str(error).split())}"
         if canonicalize_name(requirement.name) != CORE:
             continue
         if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
@@ -57,14 +57,17 @@ def _core_mismatch(candidate: Candidate, core: str) -> str:
 def _contract_mismatch(candidate: Candidate, api: Mapping[str, ApiVersion]) -> str:
     for domain, value in candidate.api:
         module, _, text = value.partition(":")
+        try:
+            wanted = ApiVersion.parse(text)
+        except ValueError:
+            wanted = None
+        if wanted is None or (domain in api and module != CONTRACTS + domain):
+            form = f"{CONTRACTS}{domain}" if domain in api or module.startswith(CONTRACTS) else "package.module"
+            return f"names the contract {domain} as {value!r}, which is not of the form {form}:v1"
         if not module.startswith(CONTRACTS):
             continue  # a contract that another plugin owns
         if domain not in api:
             return f"needs the contract {domain} {text}, this core has none of that name"
-        try:
-            wanted = ApiVersion.parse(text)
-        except ValueError:
-            return f"names the contract {domain} as {value!r}, which is not of the form {CONTRACTS}{domain}:v1"
         if mismatch := version_mismatch(domain, wanted.major, None, api[domain]):
             return mismatch
     return ""
@@ -83,4 +86,15 @@ def version_mismatch(domain: str, major: int, minor: int | None, here: ApiVersio
 
 def upgrade_hint(candidate: Candidate) -> str:
     """What to do about an incompatible plugin."""
+    if not all(map(_readable, candidate.requirements)):
+        name = candidate.distribution
+        return f"the distribution is broken: tell its author, or reinstall it: pip install --force-reinstall {name}"
     return f"upgrade the older of the two: pip install -U {CORE} {candidate.distribution}"
+
+
+def _readable(requirement: str) -> bool:
+    try:
+        Requirement(requirement)
+    except InvalidRequirement:
+        return False
+    return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,6 +12,7 @@ from importlib.metadata import Distribution
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
 
 PLUGIN_GROUP = "kernelet.plugins"
 """Entry points of this group name a plugin and its module."""
@@ -19,6 +21,10 @@ API_GROUP = "kernelet.api"
 """Entry points of this group name a contract domain and the version that the plugin was built for."""
 
 ENTRY_POINTS_FILE = "entry_points.txt"
+ENTRY_POINT = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*)?")
+UNREADABLE = "cannot be read"
+"""Is in the notice of damaged metadata."""
+
 METADATA_FILES = ("METADATA", "PKG-INFO", "")
 """Of a wheel, of an egg-info folder, of an egg-info that is a file."""
 
@@ -59,6 +65,13 @@ class Candidate:
         return (
             f"plugin {self.name!r} ({self.distribution} {self.version}, "
             f"entry point {self.name} = {self.entry_point}, in {self.path})"
+        )
+
+    @property
+    def short(self) -> str:
+        """Name, distribution and version, for messages about what is done right now."""
+        return (
+            f"plugin {self.name} ({self.distribution} {self.version})" if self.distribution else f"plugin {self.name}"
         )
 
     @property
@@ -105,25 +118,31 @@ def discover(search_path: Sequence[str] | None = None) -> Discovery:
     """
     candidates: list[Candidate] = []
     notices: list[str] = []
-    seen: set[tuple[str, str, str]] = set()
+    seen: set[str] = set()
     for distribution in _distributions(search_path):
+        info = _info(distribution)
+        if info in seen:
+            continue
+        seen.add(info)
         try:
             if PLUGIN_GROUP not in (distribution.read_text(ENTRY_POINTS_FILE) or ""):
                 continue
             found = _candidates(distribution)
         except Exception as error:  # noqa: BLE001 - one damaged distribution must not hide the others
-            notices.append(f"metadata in {_root(distribution)} cannot be read: {type(error).__name__}: {error}")
+            why = " ".join(f"{type(error).__name__}: {error}".split())
+            notices.append(f"metadata in {info} {UNREADABLE}: {why}; reinstall the package or delete that folder")
             continue
         for candidate in found:
-            key = (candidate.name, str(canonicalize_name(candidate.distribution)), candidate.path)
-            if key in seen:
-                continue
-            seen.add(key)
             checked, notice = _resolve_shadowing(candidate, search_path)
             notices.extend([notice] if notice else [])
             candidates.extend([checked] if checked else [])
     candidates.sort(key=lambda candidate: (candidate.name, candidate.distribution, candidate.path))
     return Discovery(candidates=tuple(candidates), notices=tuple(sorted(set(notices))))
+
+
+def unreadable(notices: Iterable[str]) -> str:
+    """The notices of damaged metadata, for who misses a plugin; empty: there is none."""
+    return "".join(f"\n  {notice}" for notice in notices if UNREADABLE in notice)
 
 
 def _distributions(search_path: Sequence[str] | None, name: str | None = None) -> Iterable[Distribution]:
@@ -133,6 +152,11 @@ def _distributions(search_path: Sequence[str] | None, name: str | None = None) -
 
 def _root(distribution: Distribution) -> str:
     return str(distribution.locate_file(""))
+
+
+def _info(distribution: Distribution) -> str:
+    """Its metadata folder, where there is one."""
+    return str(getattr(distribution, "_path", "") or _root(distribution))
 
 
 def _header_text(distribution: Distribution) -> str:
@@ -153,19 +177,42 @@ def _candidates(distribution: Distribution) -> list[Candidate]:
     requirements = headers.get_all("Requires-Dist") or distribution.requires or ()
     entry_points = distribution.entry_points
     api = sorted((point.name, point.value) for point in entry_points.select(group=API_GROUP))
+    points = entry_points.select(group=PLUGIN_GROUP)
     return [
         Candidate(
-            name=point.name,
-            entry_point=point.value,
+            name=point,
+            entry_point=values[0],
             distribution=name,
-            version=headers["Version"],
+            version=headers["Version"] or "",
+            problem=_problem(distribution, headers["Version"], point, values),
             path=_root(distribution),
             requirements=tuple(requirements),
             api=tuple(api),
             metadata=distribution,
         )
-        for point in entry_points.select(group=PLUGIN_GROUP)
+        for point, values in _by_name((point.name, point.value) for point in points).items()
     ]
+
+
+def _by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, value in pairs:
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def _problem(distribution: Distribution, version: str | None, name: str, values: Sequence[str]) -> str:
+    """What is wrong with the metadata of a plugin; empty: nothing."""
+    try:
+        Version(version or "")
+    except InvalidVersion:
+        stated = f"the version {version!r}, which is none" if version else "no version"
+        return f"its metadata has {stated}: reinstall it, or delete {_info(distribution)}"
+    if len(values) > 1:
+        return f"its metadata lists the entry point {name!r} {len(values)} times: {', '.join(values)}; tell its author"
+    if not ENTRY_POINT.fullmatch(values[0]):
+        return f"its entry point {values[0]!r} is not of the form package.module; tell its author"
+    return ""
 
 
 def _resolve_shadowing(candidate: Candidate, search_path: Sequence[str] | None) -> tuple[Candidate | None, str]:
@@ -178,12 +225,11 @@ def _resolve_shadowing(candidate: Candidate, search_path: Sequence[str] | None) 
     mine = candidate.metadata
     if first is None or mine is None:
         return candidate, ""
-    here = _root(first) == candidate.path
-    if here and _header_text(first) == _header_text(mine):  # as it is nearly always: nothing has to be parsed
+    if _info(first) == _info(mine):  # as it is nearly always: nothing has to be parsed
         return candidate, ""
     version = _headers(first)["Version"]
-    if here and version == candidate.version:
-        return candidate, ""
+    if _root(first) == candidate.path:
+        return _twice_in_one_folder(candidate, first, version)
     remark = (
         f"{candidate.distribution} is installed twice: {version} in {_root(first)} hides "
         f"{candidate.version} in {candidate.path}"
@@ -192,3 +238,16 @@ def _resolve_shadowing(candidate: Candidate, search_path: Sequence[str] | None) 
         return None, f"{remark}; remove one of them" if version != candidate.version else ""
     problem = f"{remark} and has no plugin {candidate.name!r}; remove what is in {_root(first)} (a stale egg-info?)"
     return replace(candidate, problem=problem), ""
+
+
+def _twice_in_one_folder(candidate: Candidate, first: Distribution, version: str) -> tuple[Candidate | None, str]:
+    """An upgrade that left old metadata: the code is there once, and Python reads the first of the two."""
+    here, mine = _info(first), _info(candidate.metadata) if candidate.metadata else candidate.path
+    stale = here if here.endswith(".egg-info") and not mine.endswith(".egg-info") else mine
+    remark = (
+        f"{candidate.distribution} has metadata twice: {version} ({here}) is what Python reads, "
+        f"{candidate.version} ({mine}) is not; delete {stale}, or reinstall the package"
+    )
+    if any(point.name == candidate.name for point in first.entry_points.select(group=PLUGIN_GROUP)):
+        return None, remark
+    return replace(candidate, problem=remark), ""

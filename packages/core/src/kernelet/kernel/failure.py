@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from kernelet.errors import KerneletError
+from kernelet.errors import DuplicatePluginError, KerneletError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +39,8 @@ class Failure:
         """What a person can do about it."""
         if isinstance(self.error, ModuleNotFoundError) and self.error.name:
             return f"install the package that provides the module {self.error.name!r}"
+        if isinstance(self.error, DuplicatePluginError):
+            return "give its offer another name"
         return "fix or upgrade the plugin"
 
 

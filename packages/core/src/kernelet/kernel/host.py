@@ -17,6 +17,7 @@ from kernelet.errors import PluginError
 from kernelet.hookspecs import DOMAINS, PROJECT
 from kernelet.kernel.allow import close_to
 from kernelet.kernel.failure import Contained, Failure
+from kernelet.kernel.guard import Guarded, Watch
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -47,7 +48,9 @@ class _Manager(pluggy.PluginManager):
 class PluginHost:
     """Hook specifications and the plugins that implement them."""
 
-    def __init__(self) -> None:
+    def __init__(self, watch: Watch | None = None) -> None:
+        """``watch``: is told which hook runs, while the process starts."""
+        self._watch = watch
         self._manager = _Manager(PROJECT)
         self._callers: dict[str, pluggy.HookCaller] = {}
         self._specs: dict[str, tuple[str, ...]] = {}  # parameters by hook
@@ -99,12 +102,14 @@ class PluginHost:
         """Calls every plugin's implementation: ``tryfirst`` ones, the others, ``trylast`` ones, each by plugin name."""
         implementations = self._callers[hook].get_hookimpls() if hook in self._callers else []
         ordered = sorted(implementations, key=lambda i: (i.trylast - i.tryfirst, i.plugin_name), reverse=reverse)
-        return [self._call_one(implementation, arguments) for implementation in ordered]
+        return [self._call_one(hook, implementation, arguments) for implementation in ordered]
 
-    @staticmethod
-    def _call_one(implementation: pluggy.HookImpl, arguments: dict[str, Any]) -> Answer[Any]:
+    def _call_one(self, hook: str, implementation: pluggy.HookImpl, arguments: dict[str, Any]) -> Answer[Any]:
         value = None
-        with Contained() as box:
+        doing = f"calling {hook} of plugin {implementation.plugin_name}"
+        if self._watch:
+            self._watch.on(doing, implementation.plugin_name)
+        with Contained() as box, Guarded(doing):
             value = implementation.function(*[arguments[name] for name in implementation.argnames])
         return Answer(plugin=implementation.plugin_name, value=value, failure=box.failure)
 

@@ -55,6 +55,11 @@ class Kind:
     claims: Callable[[Any], Sequence[str]] = _no_names
 
     @property
+    def plural(self) -> str:
+        """The label of several."""
+        return f"{self.label[:-1]}ies" if self.label.endswith("y") else f"{self.label}s"
+
+    @property
     def variable(self) -> str:
         """The environment variable of the flag."""
         return "KERNELET_" + self.flag.removeprefix("--").upper().replace("-", "_")

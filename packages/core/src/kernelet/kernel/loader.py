@@ -11,6 +11,7 @@ from kernelet.errors import PluginError
 from kernelet.kernel.compat import CORE, core_version
 from kernelet.kernel.discovery import Candidate
 from kernelet.kernel.failure import Contained
+from kernelet.kernel.guard import Guarded
 from kernelet.kernel.imports import import_string, is_import_string
 
 BUILTIN = "kernelet.builtin"
@@ -37,7 +38,7 @@ def import_target(text: str, candidate: Candidate) -> Any:
         PluginError: whatever went wrong, naming plugin, distribution and import string.
     """
     found = None
-    with Contained() as box:
+    with Contained() as box, Guarded(f"importing {text} of {candidate.short}", strict=False):
         found = import_string(text)
     if box.failure:
         raise PluginError(

@@ -219,8 +219,12 @@ def from_text(text: str, source: str) -> Lock:
         ) from error
 
 
-def read_lock(file: str) -> LockFile:
+def read_lock(file: str, another: str = "--locked=FILE or KERNELET_LOCKED=FILE") -> LockFile:
     """Reads a lock file.
+
+    Args:
+        file: Its name.
+        another: How to name another one, for messages.
 
     Raises:
         LockError: it is not there, cannot be read, or is no lock file.
@@ -230,8 +234,11 @@ def read_lock(file: str) -> LockFile:
     except OSError as error:
         raise LockError(
             f"lock file {file} cannot be read ({error.strerror or error}): "
-            f"write one with kernelet plugins lock -o {file}, or name another: --locked=FILE"
+            f"write one with kernelet plugins lock -o {file}, or name another: {another}"
         ) from error
     except UnicodeDecodeError as error:
-        raise LockError(f"{file} is no lock file ({error}): write it anew with kernelet plugins lock") from error
+        raise LockError(
+            f"{file} is no lock file (it is not text in UTF-8): "
+            f"write it anew with kernelet plugins lock -o {file}, or name another: {another}"
+        ) from error
     return LockFile(file=file, lock=from_text(text, file))

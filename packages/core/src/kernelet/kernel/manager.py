@@ -305,6 +305,10 @@ class Kernel:
         """
         return models.model_source(name, self.offers(ModelSourceOffer), self.load, self.settings)
 
+    def absent_sources(self) -> str:
+        """Plugins that might know a model's name and do not run here, for messages."""
+        return models.absent_sources(self._booted.records)
+
     def architecture(
         self, names: Sequence[str], hf_config: HFConfig
     ) -> tuple[Owned[ModelArchitectureOffer], ModelInfo]:

@@ -43,6 +43,11 @@ def model_source(
     return None
 
 
+def absent_sources(records: Sequence[Record]) -> str:
+    """Plugins that are installed, might know a model, and do not run, with the reason; empty: there is none."""
+    return left_out(Request(kind=kind_of(ModelSourceOffer), records=records))
+
+
 def architecture(
     names: Sequence[str],
     hf_config: HFConfig,

@@ -27,11 +27,11 @@ def checked(kind: Kind, returned: Any, api: Mapping[str, ApiVersion] = API_VERSI
     """
     if not isinstance(returned, Sequence) or isinstance(returned, str):
         raise PluginError(
-            f"the hook for {kind.label}s returned {type(returned).__name__}, not a tuple of {kind.offer.__name__}"
+            f"the hook for {kind.plural} returned {type(returned).__name__}, not a tuple of {kind.offer.__name__}"
         )
     for offer in returned:
         if not isinstance(offer, kind.offer):
-            raise PluginError(f"the hook for {kind.label}s returned {offer!r}, which is no {kind.offer.__name__}")
+            raise PluginError(f"the hook for {kind.plural} returned {offer!r}, which is no {kind.offer.__name__}")
         _check(kind, offer, api)
     return tuple(returned)
 

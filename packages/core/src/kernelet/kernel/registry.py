@@ -70,7 +70,4 @@ def _duplicate_message(key: tuple[str, str], first: str, second: str) -> str:
     what, name = key
     if first == second:
         return f"plugin {first!r} offers {what} {name!r} twice"
-    return (
-        f"{what} {name!r} is offered by the plugins {first!r} and {second!r}; "
-        f"run one of them: KERNELET_PLUGINS_BLOCK={second} (or {first})"
-    )
+    return f"{what} {name!r} is offered by the plugins {first!r} and {second!r}; only {first!r} keeps it"

@@ -50,3 +50,36 @@ def test_what_is_installed_can_be_looked_at_whatever_the_file_says(lock, kernele
     monkeypatch.setenv("KERNELET_LOCKED", "no-such-file")
     assert kernelet("plugins", "list")[0] == 0
     assert lock("-o", "new.lock")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "output, message",
+    [
+        ("missing/a.lock", "the folder missing does not exist: make it, or name another file: -o FILE"),
+        (".", "is a folder: name a file in it, -o kernelet.lock"),
+    ],
+)
+def test_where_no_file_can_lie(lock, output, message):
+    code, out, err = lock("-o", output)
+    assert (code, out) == (1, "")
+    assert message in err
+
+
+def unreadable(err, another):
+    return err.endswith(f"with kernelet plugins lock -o a.lock, or name another: {another}\n")
+
+
+def test_a_missing_file_names_the_flag_of_the_command(lock):
+    code, _, err = lock("--check", "-o", "a.lock")
+    assert code == 1
+    assert unreadable(err, "-o FILE")
+
+
+def test_a_binary_file_names_the_flag_of_the_command(lock, kernelet, null_folder, tmp_path):
+    (tmp_path / "a.lock").write_bytes(b"\xff\xfe\x00")
+    code, _, err = lock("--check", "-o", "a.lock")
+    assert code == 1
+    assert unreadable(err, "-o FILE")
+    code, _, err = kernelet("run", null_folder, "--prompt", "x", "--locked=a.lock")
+    assert code == 1
+    assert unreadable(err, "--locked=FILE or KERNELET_LOCKED=FILE")

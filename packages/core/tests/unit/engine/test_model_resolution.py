@@ -89,3 +89,8 @@ def test_what_is_there_and_is_no_model_is_said(tmp_path, kind, reason):
 def test_what_cannot_be_a_repository_never_reaches_the_network(name):
     with pytest.raises(HubError):
         download_from_hub(name)
+
+
+def test_the_error_names_plugins_that_do_not_run():
+    with pytest.raises(ModelNotFoundError, match=r"(?s)hub: .*\nthose that do not run$"):
+        resolve_model("demmo", nobody, download=unreachable, absent=lambda: "\nthose that do not run")

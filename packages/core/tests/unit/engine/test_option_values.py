@@ -61,6 +61,7 @@ def test_text_and_typed_values_come_to_one_form(kind, given, expected):
         (Kind.TEXT, ""),
         (Kind.TEXT, 5),
         (Kind.NAMES, 5),
+        (Kind.NAMES, ",,"),
         (Kind.NAMES, [5]),
         (Kind.LOCK, ""),
         (Kind.LOCK, 5),

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kernelet.config import PluginsConfig
-from kernelet.errors import UnknownPluginError
+from kernelet.errors import ConfigError, UnknownPluginError
 from kernelet.kernel.allow import AllowList, close_to
 from kernelet.kernel.discovery import Candidate
 
@@ -55,7 +55,9 @@ def test_missing_names_list_what_was_found():
     with pytest.raises(UnknownPluginError) as caught:
         AllowList.from_config(PluginsConfig(allow=("server", "+alpa"))).check_names(found("alpha", "beta"))
     assert "'alpa' (did you mean alpha?), 'server'" in str(caught.value)
-    assert "  alpha: alpha-dist 1 /p\n  beta: beta-dist 1 /p\n" in str(caught.value)
+    assert str(caught.value).endswith(
+        "take the name out of KERNELET_PLUGINS / --plugins. Found:\n  alpha: alpha-dist 1 /p\n  beta: beta-dist 1 /p"
+    )
 
 
 def test_missing_blocked_names_are_remarks():
@@ -66,3 +68,8 @@ def test_missing_blocked_names_are_remarks():
 def test_close_to():
     assert close_to("thread", ["threads", "mode"]) == " (did you mean threads?)"
     assert close_to("xyz", ["threads", "mode"]) == ""
+
+
+def test_a_plus_needs_a_name():
+    with pytest.raises(ConfigError, match=r"has a [+] without a name: write [+]NAME"):
+        AllowList.from_config(PluginsConfig(allow=("a", " + ")))

@@ -71,8 +71,11 @@ def test_a_name_belongs_to_the_core_then_to_who_was_named_then_by_name(monkeypat
 
 def test_a_named_one_that_takes_a_taken_name_stops_the_start(monkeypatch):
     candidates = [builtin_candidate(), installed("c", Plugin("fcfs"), monkeypatch)]
-    with pytest.raises(DuplicatePluginError, match="'core' and 'c'"):
+    with pytest.raises(DuplicatePluginError, match="'core' and 'c'") as caught:
         boot(candidates, AllowList(named=frozenset({"c"})), PluginsConfig())
+    advice = str(caught.value).partition("To do: ")[2]
+    assert advice.startswith("give its offer another name, or run without it: KERNELET_PLUGINS_BLOCK=c.")
+    assert "BLOCK=core" not in str(caught.value)
 
 
 def test_a_handed_plugin_that_fails_stops_the_start():

@@ -52,6 +52,10 @@ def test_a_development_version_of_the_core_satisfies_its_range():
         ("op", "kernelet.contracts.op:v0", False),  # never below 1
         ("op", "kernelet.contracts.op:one", False),
         ("op", "kernelet.contracts.op", False),
+        ("op", "latest", False),
+        ("op", "acme.contracts.op:v1", False),
+        ("op", "kernelet.contracts.kv:v1", False),
+        ("theirs", "acme.contracts:latest", False),
         ("new", "kernelet.contracts.new:v1", False),
         ("theirs", "another_plugin.contracts:v9", True),
     ],

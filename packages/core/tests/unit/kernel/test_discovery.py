@@ -96,3 +96,37 @@ def test_text_of_one_that_was_handed_over():
     candidate = Candidate(name="x", entry_point="", instance=object())
     assert str(candidate) == "plugin 'x' (handed to this process: object)"
     assert candidate.handed
+
+
+@pytest.mark.parametrize(
+    "lines, problem",
+    [
+        ("x = acme/plugin.py", "its entry point 'acme/plugin.py' is not of the form package.module"),
+        ("x = acme.plugin:", "its entry point 'acme.plugin:' is not of the form package.module"),
+        ("x = acme.one\nx = acme.two", "its metadata lists the entry point 'x' 2 times: acme.one, acme.two"),
+    ],
+)
+def test_entry_points_that_are_wrong(distributions, lines, problem):
+    distributions.write("acme", entry_points=f"[kernelet.plugins]\n{lines}\n")
+    (found,) = discover([str(distributions.folder)]).candidates
+    assert found.name == "x"
+    assert found.problem == f"{problem}; tell its author"
+
+
+@pytest.mark.parametrize("value", ["acme", "acme.plugin", "_a1.b_2:Plugin", "a.b:C.d"])
+def test_entry_points_that_are_right(distributions, value):
+    distributions.write("acme", entry_points=f"[kernelet.plugins]\nx = {value}\n")
+    (found,) = discover([str(distributions.folder)]).candidates
+    assert (found.entry_point, found.problem) == (value, "")
+
+
+def test_a_distribution_without_a_version(tmp_path):
+    info = tmp_path / "acme-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\n")
+    (info / "entry_points.txt").write_text("[kernelet.plugins]\nx = acme\n")
+    (found,) = discover([str(tmp_path)]).candidates
+    assert (found.version, found.problem) == (
+        "",
+        f"its metadata has no version: reinstall it, or delete {info}",
+    )

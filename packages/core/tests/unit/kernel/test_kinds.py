@@ -63,3 +63,8 @@ def test_claims():
 def test_not_a_kind():
     with pytest.raises(KeyError, match="Offer is not a kind"):
         kind_of(Offer)
+
+
+def test_several_of_them():
+    plurals = {kind.plural for kind in KINDS}
+    assert {"eviction policies", "scheduling policies", "ops", "platforms"} <= plurals

@@ -14,7 +14,7 @@ from kernelet.config import PluginsConfig
 from kernelet.errors import PluginError, UnknownPluginError
 from kernelet.kernel.allow import AllowList
 from kernelet.kernel.compat import core_version, incompatibility
-from kernelet.kernel.discovery import Candidate, discover
+from kernelet.kernel.discovery import Candidate, discover, unreadable
 from kernelet.kernel.doctor import conformance, facts
 from kernelet.kernel.doctor.messages import Booted, Check, Cost, Examined, Finding, Job, Loaded, Selected, Target
 from kernelet.kernel.doctor.spawn import ChildError, ask
@@ -98,7 +98,9 @@ class Doctor:
         self._wait = wait
         self._deadline = deadline
         self._allow = AllowList.from_config(config)
-        self._candidates = [builtin_candidate(), *discover().candidates, *handed_candidates(imports)]
+        found = discover()
+        self._unreadable = unreadable(found.notices)
+        self._candidates = [builtin_candidate(), *found.candidates, *handed_candidates(imports)]
         self._allow.check_names(self._candidates)
         self._dead: dict[str, str] = {}  # plugins that take their process down, which are kept out of what follows
         self._findings: list[Finding] = []
@@ -149,7 +151,8 @@ class Doctor:
         known = {candidate.name for candidate in self._candidates}
         for name in names:
             if name not in known:
-                raise UnknownPluginError(f"no plugin is called {name!r}; installed are {', '.join(sorted(known))}")
+                there = ", ".join(sorted(known))
+                raise UnknownPluginError(f"no plugin is called {name!r}; installed are {there}{self._unreadable}")
         return [candidate for candidate in self._candidates if not names or candidate.name in names]
 
     def _runs(self, candidate: Candidate) -> bool:

@@ -51,6 +51,10 @@ def unmet(requirements: tuple[str, ...]) -> list[str]:
         except PackageNotFoundError:
             found.append(f"it requires {requirement.name}{requirement.specifier}, which is not installed")
             continue
+        except (KeyError, UnicodeError):  # damaged metadata, which is a finding of its own
+            continue
+        if not here:
+            continue
         if not requirement.specifier.contains(here, prereleases=True):
             found.append(f"it requires {requirement.name}{requirement.specifier}, here is {here}")
     return found

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from kernelet.kernel.digest import offer_digest
 from kernelet.kernel.discovery import Candidate
+from kernelet.kernel.doctor import traces
 from kernelet.kernel.doctor.measure import measured
 from kernelet.kernel.doctor.messages import Check, Cost, Job, Loaded
 from kernelet.kernel.failure import Contained
+from kernelet.kernel.guard import Guarded
 from kernelet.kernel.hooks import Hooks
 from kernelet.kernel.host import PluginHost
 from kernelet.kernel.kinds import KINDS, Kind
@@ -27,16 +29,22 @@ def load(job: Job) -> Loaded:
     candidate = Candidate(name=job.plugin, entry_point=job.entry_point)
     own = job.entry_point.partition(":")[0].partition(".")[0]
     plugin, cost = None, None
-    with Contained():
+    before = traces.Traces.now()
+    guard = Guarded(f"importing plugin {job.plugin}", strict=False)
+    with Contained(), guard:
         plugin, cost = measured(lambda: import_plugin(candidate), own=own)
     if cost is None:
         return Loaded(cost=None)
-    for name in OTHERS:
-        with Contained():  # whether it ends the process is all that is of interest here
-            host = PluginHost()
-            host.register("plugin", plugin, only=name)
-            host.call(name)
-    return Loaded(cost=cost, checks=[_light(cost), *_reentrant(plugin)])
+    checks = [_light(cost)]
+    guard_hooks = Guarded(f"calling hooks of plugin {job.plugin}", strict=False)
+    with guard_hooks:
+        for name in OTHERS:
+            with Contained():  # whether it ends the process is all that is of interest here
+                host = PluginHost()
+                host.register("plugin", plugin, only=name)
+                host.call(name)
+        checks += _reentrant(plugin)
+    return Loaded(cost=cost, checks=[*checks, *before.left(guard.said + guard_hooks.said)])
 
 
 def _light(cost: Cost) -> Check:

@@ -9,6 +9,7 @@ from kernelet.contracts.platform import Capabilities, PlatformChoice, PlatformCo
 from kernelet.contracts.plugins import Choice, Owned
 from kernelet.errors import PluginError, SelectionError
 from kernelet.kernel.failure import Contained, Failure
+from kernelet.kernel.guard import Guarded
 from kernelet.kernel.record import Record, Remark
 from kernelet.kernel.report import State
 from kernelet.kernel.select.pick import Request, best, by_name
@@ -46,7 +47,7 @@ class Probed:
 def probe(owned: Owned[PlatformOffer], load: Load) -> Probed:
     """Runs a probe; whatever it raises is kept."""
     answer: object = None
-    with Contained() as box:
+    with Contained() as box, Guarded(f"probing platform {owned.offer.name} of plugin {owned.plugin}", strict=False):
         function = load(owned, owned.offer.probe)
         if not callable(function):
             raise PluginError(f"{owned.offer.probe} is not a function")

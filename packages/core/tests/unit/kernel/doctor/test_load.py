@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 from kernelet.kernel.doctor.load import load
@@ -54,3 +56,18 @@ def test_hooks_that_offer_nothing_are_called_too(job, tmp_path, hook):
     called = tmp_path / "called"
     load(job("load", f"@hookimpl\ndef {hook}():\n    open({str(called)!r}, 'w').close()\n"))
     assert called.exists()
+
+
+def test_what_registration_leaves_behind(job, capsys):
+    source = "import signal, sys, threading\nsignal.signal(signal.SIGUSR1, lambda *_: None)\nprint('welcome')\n"
+    source += "threading.Thread(target=threading.Event().wait, name='left', daemon=True).start()\nsys.stdout = None\n"
+    handler = signal.getsignal(signal.SIGUSR1)
+    try:
+        found = load(job("load", source + TWICE.format(priority=1)))
+    finally:
+        signal.signal(signal.SIGUSR1, handler)
+    warnings = {check.what: check.message for check in found.checks if check.result == "warning"}
+    assert "'left'" in warnings["no thread is left"]
+    assert "SIGUSR1" in warnings["signals are left alone"]
+    assert "'welcome'" in warnings["nothing is printed"]
+    assert capsys.readouterr() == ("", "welcome\n")
