@@ -53,11 +53,20 @@ def kernelet_schedulers():
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
+LOUD = """
+import sys, threading
+print("welcome")
+threading.Thread(target=threading.Event().wait, name="stays").start()
+sys.stdout = None
+"""
+
 ILL = (
     Planted("old", OLD, api={"cache": "v1"}),
     Planted("checked", CHECKED),
     Planted("equal", EQUAL),
     Planted("dies", DIES),
+    Planted("exits", "import os\nos._exit(0)\n"),
+    Planted("loud", LOUD + good("loud").source),
     Planted("incompatible", "", requires=("kernelet-core>=99",)),
     good("needy", requires=("kernelet-core>=0.1", "packaging>=9999", "no-such-library")),
     good("shadowed"),
@@ -91,6 +100,14 @@ def messages(found, level, about):
     "level, about, part",
     [
         ("failed", "dies", "calling its hooks: it ended its process by SIGKILL"),
+        (
+            "failed",
+            "exits",
+            "importing planted_kernelet_exits or calling its hooks: it ended its process with exit code 0",
+        ),
+        ("warning", "loud", "registration printed 'welcome'"),
+        ("warning", "loud", "registration left the thread 'stays', which keeps the process from ending"),
+        ("failed", "loud", "it replaced sys.stdout of this process, which was put back"),
         ("failed", "checked", "its own check: RuntimeError: the licence of this machine has expired: renew it"),
         ("failed", "incompatible", "incompatible: kernelet-incompatible 1.0 needs kernelet-core>=99"),
         ("failed", "needy", "it requires packaging>=9999, here is "),
