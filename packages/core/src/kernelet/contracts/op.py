@@ -145,7 +145,8 @@ class WeightKernel(ABC):
         """Turns canonical tensors into what ``apply`` wants. May run again when weights change.
 
         Args:
-            weights: ``"weight"`` and, by scheme, the other canonical tensors. ``prepare`` may repack or free them.
+            weights: ``"weight"`` and, by scheme, the other canonical tensors. ``prepare`` may repack their memory;
+                the mapping is the caller's and stays as it is.
         """
 
     @abstractmethod

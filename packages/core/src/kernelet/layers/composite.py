@@ -68,6 +68,8 @@ def attention(
 
 def moe(_ops: OpTable, x: Tensor, logits: Tensor, experts: Experts, routing: Routing) -> Tensor:
     """Sum of each row's experts, in the order of its own choices."""
+    if not len(x):
+        return torch.empty_like(x)
     weights, ids = routing.choose(logits)
     rows, top_k = ids.shape
     flat = ids.flatten()

@@ -40,7 +40,7 @@ def rotary(x: Tensor, rope: RopeRows) -> Tensor:
 
 
 def _swap_neighbours(x: Tensor) -> Tensor:
-    return x.reshape(*x.shape[:-1], -1, 2).flip(-1).view(x.shape)
+    return x.reshape(*x.shape[:-1], x.shape[-1] // 2, 2).flip(-1).view(x.shape)
 
 
 def activation(x: Tensor, name: str) -> Tensor:

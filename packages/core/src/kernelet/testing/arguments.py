@@ -13,7 +13,8 @@ Arguments = Mapping[str, Any]
 """``extra_args[plugin]`` of one request."""
 
 UNKNOWN = "no_such_argument"
-STRANGE: tuple[Any, ...] = (None, "", "?", -1, 0, 2**70, 0.5, float("nan"), True, [], ["?"], {}, {"?": None})
+NUMBERS = (-1, 0, 2**70, 0.5, float("nan"), float("inf"), float("-inf"))
+STRANGE: tuple[Any, ...] = (None, "", "?", *NUMBERS, True, [], ["?"], {}, {"?": None})
 """What clients send by mistake."""
 
 

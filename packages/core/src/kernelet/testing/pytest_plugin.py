@@ -5,12 +5,15 @@ Importing this imports neither torch nor hypothesis: it is loaded by every pytes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from kernelet.testing.plugin_errors import is_of_suite, sentence_about
+from kernelet.testing.verdict import ConformanceError
 
 if TYPE_CHECKING:
     from kernelet.engine.llm import LLM
@@ -19,6 +22,22 @@ if TYPE_CHECKING:
 
 CORE = "core"
 """A name in the allow-list, so that of all that is installed nothing else runs."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """An exception of the plugin that leaves a test of a suite is put into a sentence; its traceback stays above."""
+    __tracebackhide__ = True
+    try:
+        return (yield)
+    except Exception as error:
+        offered = pyfuncitem.funcargs.get("offered")
+        if offered is None or not is_of_suite(pyfuncitem.cls):
+            raise
+        sentence = sentence_about(error, pyfuncitem.function, getattr(offered, "target", None))
+        if sentence is None:
+            raise
+        raise ConformanceError(sentence) from error
 
 
 @pytest.fixture(scope="session")

@@ -216,6 +216,31 @@ class Mixes(SlowAttention):
         return result + 0 * result.sum()
 
 
+class ShortSlots(SlowAttention):
+    def build_metadata(self, batch: AttentionBatch, device: Any) -> AttentionBatch:
+        return replace(batch, slot_mapping=batch.slot_mapping.astype(np.int16).astype(np.int64))
+
+
+class MasksWithANumber(SlowAttention):
+    """Takes -1e4 for minus infinity."""
+
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, sinks: Tensor | None) -> Tensor:
+        group = self.spec.num_heads // self.spec.num_kv_heads
+        wide = key.double().repeat_interleave(group, 1)
+        scores = torch.einsum("qhd,khd->hqk", query.double(), wide) * self.spec.scale
+        result = super().attend(query, key, value, sinks)
+        later = torch.ones(len(query), len(key), dtype=torch.bool).triu(len(key) - len(query) + 1)
+        if not later.any():
+            return result
+        behind = (scores + torch.where(later, -1e4, 0.0)).softmax(-1).masked_fill(~later, 0.0)
+        return result + torch.einsum("hqk,khd->qhd", behind, value.double().repeat_interleave(group, 1))
+
+
+class UsualScale(SlowAttention):
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, sinks: Tensor | None) -> Tensor:
+        return attend(query, key, value, replace(self.spec, scale=self.spec.head_size**-0.5), sinks)
+
+
 class EvenHeads(SlowAttention):
     def __init__(self, spec: AttentionSpec, settings: Settings) -> None:
         super().__init__(spec, settings)
@@ -252,6 +277,9 @@ _PLANTED: tuple[tuple[str, type[Any], str], ...] = (
     ("breaks-its-promise-of-bits", OneSoftmax, "it promises the same bits in every batch"),
     ("mixes-rows", Mixes, "NaN in one request's keys, values or queries must stay in its own rows"),
     ("offers-more-than-it-serves", EvenHeads, "the offer must name what it serves"),
+    ("has-slots-of-16-bits", ShortSlots, "must be used to its end: its slots need more than 16 bits"),
+    ("masks-with-a-number", MasksWithANumber, "what is masked must have no weight, of scores of -50000 too"),
+    ("ignores-the-scale", UsualScale, "spec.scale must be used"),
     ("fails-without-tokens", NeverEmpty, "a step without tokens must work"),
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,11 @@ from kernelet.contracts.cache import FullAttentionSpec, SlidingWindowSpec
 from kernelet.testing.attention.pages import Pages
 from kernelet.testing.attention.reference import attend
 from kernelet.testing.offered import Offered
+from kernelet.testing.tensors import check_close
 from kernelet.testing.verdict import check
+
+Counts = Mapping[str, int]
+"""Tokens of each request in a step."""
 
 
 def cache_spec_of(spec: AttentionSpec) -> FullAttentionSpec:
@@ -195,6 +199,20 @@ class PagedRequests:
         """One step: what came out, and what had to."""
         planned = self.plan(counts)
         return self.run(planned), self.expected(planned)
+
+
+Requests = Callable[..., PagedRequests]
+"""Makes requests over the cache of a layer: a spec, and options of ``PagedRequests``."""
+
+
+def hold(mine: PagedRequests, steps: Sequence[Counts], tolerance: float, says: str) -> None:
+    """Holds steps to the reference.
+
+    Raises:
+        ConformanceError: with the sentence.
+    """
+    for counts in steps:
+        check_close(*mine.step(counts), tolerance, says)
 
 
 def play(requests: PagedRequests, steps: Sequence[Mapping[str, int]]) -> dict[str, Tensor]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
@@ -15,16 +15,22 @@ from hypothesis import strategies as st
 
 from kernelet.contracts.attention import AttentionOffer, AttentionSpec
 from kernelet.contracts.cache import NULL_BLOCK
+from kernelet.testing.attention.extremes import ExtremesTests
 from kernelet.testing.attention.layers import WINDOW, AttentionCapabilities, Layers
 from kernelet.testing.attention.pages import storages_of
-from kernelet.testing.attention.steps import PagedRequests, cache_spec_of, make_attention, play
+from kernelet.testing.attention.steps import (
+    Counts,
+    PagedRequests,
+    Requests,
+    cache_spec_of,
+    hold,
+    make_attention,
+    play,
+)
 from kernelet.testing.offered import Offered
 from kernelet.testing.search import SEARCH
-from kernelet.testing.suite import Suite
 from kernelet.testing.tensors import check_close, check_equal, check_unchanged
 from kernelet.testing.verdict import ConformanceError, check
-
-Counts = Mapping[str, int]
 
 STEPS = st.lists(
     st.dictionaries(st.sampled_from("abcde"), st.sampled_from([1, 1, 1, 2, 5, 11]), min_size=1, max_size=4),
@@ -39,10 +45,8 @@ MIXED: Sequence[Counts] = (
 )
 """Prompts, chunks and decodes in one batch, longer than a window and than two blocks."""
 
-Requests = Callable[..., PagedRequests]
 
-
-class AttentionSuite(Suite):
+class AttentionSuite(ExtremesTests):
     """Fixtures ``offered``: ``find_offer("acme_kernelet.plugin", AttentionOffer)``; ``device``: for torch.device."""
 
     capabilities: ClassVar[AttentionCapabilities] = AttentionCapabilities()
@@ -282,6 +286,8 @@ class AttentionSuite(Suite):
         for spec in others:
             if not layers.serves(spec):
                 continue
+            own = "each layer must be computed by its own spec: heads, scale, soft cap and sinks"
+            hold(requests(spec), MIXED, layers.tolerance(spec), own)
             mine = requests(spec)
             for counts in MIXED:
                 step = mine.plan(counts)
@@ -348,16 +354,6 @@ class AttentionSuite(Suite):
         mine.attention.write_kv(step.key, step.value, mine.cache, metadata)
         steps: Sequence[Counts] = ({"a": 3, "b": 2}, {"b": 1, "a": 1})
         hold(mine, steps, layers.tolerance(spec), f"a request of {length} tokens must be served")
-
-
-def hold(mine: PagedRequests, steps: Sequence[Counts], tolerance: float, says: str) -> None:
-    """Holds steps to the reference.
-
-    Raises:
-        ConformanceError: with the sentence.
-    """
-    for counts in steps:
-        check_close(*mine.step(counts), tolerance, says)
 
 
 def search(requests: Requests, tolerance: float, says: str) -> None:

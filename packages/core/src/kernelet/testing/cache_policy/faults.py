@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from typing import Any
 
 import pytest
@@ -72,6 +73,20 @@ class KeepsRemoved(LRUPolicy):
             raise KeyError(block_id)
 
 
+class NeverCompacted(LRUPolicy):
+    """A heap in which removed blocks stay until they come to its top."""
+
+    def __init__(self, settings: Settings, num_blocks: int) -> None:
+        super().__init__(settings, num_blocks)
+        self._heap: list[tuple[int, int]] = []
+        self._ticks = 0
+
+    def add(self, block_id: int) -> None:
+        super().add(block_id)
+        self._ticks += 1
+        heapq.heappush(self._heap, (self._ticks, block_id))
+
+
 _PLANTED: tuple[tuple[str, type[EvictionPolicy | NotAPolicy], str], ...] = (
     ("is-no-policy", NotAPolicy, "is no EvictionPolicy"),
     ("evicts-twice", Twice, "evict() must give up each added block exactly once"),
@@ -79,6 +94,7 @@ _PLANTED: tuple[tuple[str, type[EvictionPolicy | NotAPolicy], str], ...] = (
     ("removes-what-it-never-held", Forgets, "remove() of a block that is not held must raise KeyError"),
     ("shares-its-blocks-between-pools", Shared, "a policy must keep its blocks to itself"),
     ("evicts-the-newest-against-its-promise", Newest, "evict() must give up what was added first"),
+    ("never-compacts-its-heap", NeverCompacted, "a policy's memory must be bounded by its blocks"),
     ("keeps-removed-blocks", KeepsRemoved, "len() must be the number of blocks that can be evicted"),
 )
 

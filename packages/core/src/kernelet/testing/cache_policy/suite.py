@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -22,6 +23,8 @@ from kernelet.testing.verdict import check
 
 BLOCKS = 24
 VOCAB = 50
+CYCLES, KEPT_BYTES = 6000, 8
+"""Times that a block comes and goes, and the bytes that a policy may hold on to each time."""
 OPERATIONS = st.lists(st.tuples(st.sampled_from(["add", "remove", "evict"]), st.integers(1, 6)), max_size=60)
 
 
@@ -83,6 +86,26 @@ class CachePolicySuite(Suite):
         one.add(1)
         check(len(other) == 0, "a policy must keep its blocks to itself: two pools of one process shared them")
 
+    def test_memory_is_bounded(self, make: Callable[[int], EvictionPolicy]) -> None:
+        policy = make(BLOCKS)
+        for block in range(4, BLOCKS):
+            policy.add(block)
+        come_and_go(policy, CYCLES // 4)  # what is kept for ever is there
+        tracing = tracemalloc.is_tracing()
+        if not tracing:
+            tracemalloc.start()
+        try:
+            before = tracemalloc.get_traced_memory()[0]
+            come_and_go(policy, CYCLES)
+            grown = tracemalloc.get_traced_memory()[0] - before
+        finally:
+            if not tracing:
+                tracemalloc.stop()
+        check(
+            grown < CYCLES * KEPT_BYTES,
+            "a policy's memory must be bounded by its blocks: it grew as blocks were added and removed again and again",
+        )
+
     def test_evicts_the_least_recent_first(self, make: Callable[[int], EvictionPolicy]) -> None:
         if not self.capabilities.least_recent_first:
             pytest.skip("the policy does not promise it")
@@ -108,6 +131,13 @@ class CachePolicySuite(Suite):
         compare(scenario, got, lambda request: straight_line(request, VOCAB))
         assert got.total("prefix_hits") > 0
         assert got.total("num_preempted") > 0
+
+
+def come_and_go(policy: EvictionPolicy, count: int) -> None:
+    """The same three blocks become free and are taken again."""
+    for index in range(count):
+        policy.add(1 + index % 3)
+        policy.remove(1 + index % 3)
 
 
 def play(policy: EvictionPolicy, operations: Sequence[tuple[str, int]]) -> None:

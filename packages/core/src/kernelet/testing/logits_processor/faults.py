@@ -154,6 +154,22 @@ class Shared(CountPenalty):
         self.strengths = self.all_strengths
 
 
+class TakesNan(CountPenalty):
+    @classmethod
+    def validate_params(cls, arguments: Mapping[str, Any]) -> None:
+        strength = arguments.get("strength", 0.0)
+        if isinstance(strength, float) and strength != strength:  # noqa: PLR0124 - NaN is neither small nor large
+            arguments = {**arguments, "strength": 0.0}
+        CountPenalty.validate_params(arguments)
+
+
+class Draws(CountPenalty):
+    def apply(self, logits: Tensor, rows: Sequence[LogitsRow]) -> Tensor:
+        for row in rows:
+            logits[row.index, hash(row.request_id) % self.vocab_size] -= 9
+        return super().apply(logits, rows)
+
+
 class OneRow(CountPenalty):
     def apply(self, logits: Tensor, rows: Sequence[LogitsRow]) -> Tensor:
         latest = {row.request_id: row for row in rows}
@@ -164,6 +180,8 @@ _PLANTED: tuple[tuple[str, type[Any], str], ...] = (
     ("is-no-processor", NotAProcessor, "is no LogitsProcessor"),
     ("ignores-unknown-arguments", TakesAll, "validate_params() must refuse an argument that it does not know"),
     ("refuses-with-another-error", RefusesOtherwise, "validate_params() must refuse with a ParameterError"),
+    ("takes-nan", TakesNan, "what validate_params() takes must work, or be refused there"),
+    ("draws-by-the-id", Draws, "a row must not depend on its request's id"),
     ("works-for-everybody", WorksForAll, "add_request() must return False for a request that is none of"),
     ("changes-all-rows", AllRows, "apply() must change the named rows only"),
     ("returns-another-dtype", Wide, "apply() must keep the shape, dtype and device of the logits"),

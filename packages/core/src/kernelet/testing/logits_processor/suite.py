@@ -16,12 +16,12 @@ from torch import Tensor
 from kernelet.contracts.sampling import LogitsProcessor, LogitsProcessorOffer, SamplerParams
 from kernelet.sampling.custom import NamedProcessor
 from kernelet.sampling.sampler import Sampler
-from kernelet.testing.arguments import Arguments, check_validator
+from kernelet.testing.arguments import NUMBERS, Arguments, check_validator, refusal
 from kernelet.testing.logits_processor.requests import INFINITY, Playing, add, apply, choose, playing
 from kernelet.testing.offered import Offered
 from kernelet.testing.search import SEARCH
 from kernelet.testing.suite import Suite
-from kernelet.testing.verdict import check
+from kernelet.testing.verdict import ConformanceError, check
 
 Make = Callable[[], LogitsProcessor]
 
@@ -87,6 +87,23 @@ class LogitsProcessorSuite(Suite):
     def test_validates_arguments(self, offered: Offered[LogitsProcessorOffer]) -> None:
         promised = self.capabilities
         check_validator(offered.target.validate_params, promised.accepts, promised.refuses)
+
+    def test_what_it_takes_works(self, make: Make, offered: Offered[LogitsProcessorOffer]) -> None:
+        """Numbers that JSON carries, NaN among them, each in the place of an argument that is a number."""
+        for seed, arguments in enumerate(self.capabilities.accepts):
+            for name, value in ((name, value) for name in arguments for value in NUMBERS):
+                strange = {**arguments, name: value}
+                if not is_number(arguments[name]) or refusal(offered.target.validate_params, strange) is not None:
+                    continue
+                processor, request = make(), self.resumed("r", seed)
+                request.arguments = strange
+                says = f"what validate_params() takes must work, or be refused there: {strange!r}"
+                try:
+                    if add(processor, request):
+                        logits = request.logits(self.capabilities.vocab_size, torch.float32)[None]
+                        apply(processor, logits, [request.row(0)])
+                except Exception as error:
+                    raise ConformanceError(f"{says}: {error}") from error
 
     def test_says_for_whom_it_works(self, make: Make) -> None:
         processor = make()
@@ -181,6 +198,14 @@ class LogitsProcessorSuite(Suite):
             add(processor, second)
             self.hold(make, processor, [second], "remove_request() must forget all of a request: its id may come again")
 
+    def test_does_not_depend_on_its_id(self, make: Make) -> None:
+        for seed in range(12):
+            one, other = self.resumed("r", seed), self.resumed(f"other-{seed}", seed)
+            check(
+                torch.equal(self.truth(make, one, torch.float32), self.truth(make, other, torch.float32)),
+                "a row must not depend on its request's id: the same request under another id must have the same row",
+            )
+
     def test_engines_share_nothing(self, make: Make) -> None:
         one, other = make(), make()
         for seed in range(12):
@@ -264,6 +289,11 @@ class LogitsProcessorSuite(Suite):
             preempted = everybody[step % len(everybody)]
             sampler.remove(preempted.name)
             admit(sampler, plugin, preempted)
+
+
+def is_number(value: object) -> bool:
+    """Whether an argument is a number; True is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def admit(sampler: Sampler, plugin: str, request: Playing) -> None:

@@ -60,7 +60,8 @@ class Draw:
             scale: Typical size.
             is_wide: In the wide dtype, as a residual stream.
         """
-        drawn = np.stack([_normal((*name.encode(), seed), shape) for seed in self.rows])
+        made = {seed: _normal((*name.encode(), seed), shape) for seed in set(self.rows)}
+        drawn = np.stack([made[seed] for seed in self.rows]) if len(self.rows) else np.empty((0, *shape))
         for index, seed in enumerate(self.rows):
             if seed in self.poisoned:
                 drawn[index] = np.nan
@@ -72,7 +73,8 @@ class Draw:
 
     def positions(self) -> Tensor:
         """int64 [rows]."""
-        return torch.tensor([(seed * 37 + 5) % MAX_LEN for seed in self.rows], device=self.device)
+        places = [(seed * 37 + 5) % MAX_LEN for seed in self.rows]
+        return torch.tensor(places, dtype=torch.int64, device=self.device)
 
     def _place(self, drawn: np.ndarray[Any, Any], *, is_wide: bool) -> Tensor:
         rounded, dtype = (wide(self.rounded), wide(self.dtype)) if is_wide else (self.rounded, self.dtype)

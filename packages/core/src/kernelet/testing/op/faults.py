@@ -108,6 +108,17 @@ def norm_of_the_old(residual: Tensor, x: Tensor, scale: float, norm: Any) -> tup
     return norm.forward(residual), residual + scale * x
 
 
+def sixty_four_rows(x: Tensor, y: Tensor, scale: float) -> Tensor:
+    result = elementary.add(x, y, scale)
+    result[64:] = 0
+    return result
+
+
+def needs_a_row(x: Tensor, weight: Tensor, eps: float) -> Tensor:
+    assert len(x)
+    return elementary.rms_norm(x, weight, eps)
+
+
 def no_activation(x: Tensor, up: Any, down: Any, _name: str) -> Tensor:
     result: Tensor = down.forward(up.forward(x))
     return result
@@ -165,6 +176,8 @@ _PLANTED: tuple[tuple[str, str, Callable[..., Any] | type[Any], str], ...] = (
         "must have the dtype that its decomposition returns",
     ),
     ("adds-in-place", "add", adds_in_place, "add (scale 1.0): what it is given must not be changed"),
+    ("computes-64-rows", "add", sixty_four_rows, "4099 rows): the result must be what its decomposition computes"),
+    ("needs-a-row", "rms_norm", needs_a_row, "a step without tokens has no rows, and must work"),
     ("normalizes-what-was-before", "add_norm", norm_of_the_old, "the norm must be what its decomposition computes"),
     ("forgets-the-activation", "mlp", no_activation, "mlp (silu): the result must be"),
     ("forgets-to-write", "qkv_rope_write", forgets_to_write, "the cache must be what its decomposition computes"),

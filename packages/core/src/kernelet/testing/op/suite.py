@@ -33,6 +33,9 @@ TOLERANCES: Mapping[str, float] = MappingProxyType(
 )
 """Allowed error of an elementary op's result e is this times ``1 + |e|``; of a composite op's, four times as much."""
 
+MANY_ROWS, FEWER_ROWS = 4099, 131
+"""Rows of a long step, for elementary and for composite ops; neither is a multiple of any tile."""
+
 Implementation = Callable[..., Any]
 
 
@@ -166,6 +169,27 @@ class OpSuite(Suite):
             self.hold(case, replace(draw, rows=rows), implementation)
 
         holds()
+
+    def test_many_rows(self, cases: list[OpCase], draws: list[Draw], make: Callable[[], Implementation]) -> None:
+        """The first case and the last one: what goes wrong with the number of rows does so in each."""
+        if not self.capabilities.same_result:
+            pytest.skip("the op changes results on purpose")
+        for case, draw, implementation in self.each([*cases[:1], *cases[1:][-1:]], draws, make):
+            count = MANY_ROWS if case.op in ELEMENTARY else FEWER_ROWS
+            rows = [index % 61 for index in range(count)]
+            self.hold(replace(case, words=f"{case.words}, {count} rows"), replace(draw, rows=rows), implementation)
+
+    def test_no_rows(self, cases: list[OpCase], draws: list[Draw], make: Callable[[], Implementation]) -> None:
+        says = "a step without tokens has no rows, and must work"
+        for case, draw, implementation in self.each(cases, draws, make):
+            empty = replace(draw, rows=())
+            expected = case.decomposed(empty)
+            try:
+                found = case.run(implementation, empty)
+            except Exception as error:
+                raise ConformanceError(f"{case}: {says}, but it raised {error!r}") from error
+            for name, rows in expected.items():
+                check(found[name].shape == rows.shape, f"{case}: {says}: the {name} has another shape")
 
     def test_shapes_and_dtypes(
         self, cases: list[OpCase], draws: list[Draw], make: Callable[[], Implementation]

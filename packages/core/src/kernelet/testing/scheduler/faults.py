@@ -85,6 +85,15 @@ class Shared(SchedulingPolicy):
         return (self.lengths.setdefault(request.arrival_index, request.num_tokens), request.arrival_index)
 
 
+class Remembering(SchedulingPolicy):
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self._keys: dict[str, tuple[float, ...]] = {}
+
+    def key(self, request: Orderable) -> Sequence[float]:
+        return self._keys.setdefault(request.request_id, (request.num_prompt_tokens, request.arrival_index))
+
+
 class Marking(FCFSPolicy):
     def key(self, request: Any) -> Sequence[float]:
         request.priority = 0
@@ -118,6 +127,7 @@ _PLANTED: tuple[tuple[str, type[Any], str, SchedulerCapabilities | None], ...] =
     ("orders-by-hash", Hashing, "key() must be the same in every process", None),
     ("draws-lots", Drawing, "two policies that see the same requests must order them alike", None),
     ("shares-its-memory-between-engines", Shared, "a policy must keep what it remembers to itself", None),
+    ("keeps-keys-by-id", Remembering, "an id may come again, with another request", None),
     ("changes-the-request", Marking, "key() must not change the request that it orders", None),
     ("reads-what-is-not-its-own", Curious, "key() may read what Orderable has and nothing more", None),
     (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pytest
@@ -150,6 +150,20 @@ class SchedulerSuite(Suite):
             [tuple(key) for key in alone] == keys,
             "key() must be the same in every process: it may not use hash(), id() or what differs between processes",
         )
+
+    def test_an_id_may_come_again(self, make: Callable[[], SchedulingPolicy], extra: list[ExtraArgs]) -> None:
+        """The last request has the id of the one before it, or an id of its own."""
+        for index in range(0, len(SOME) - 1, 2):
+            before, last = subjects(SOME, extra)[index : index + 2]
+            keys = []
+            for request_id in (last.request_id, before.request_id):
+                policy = make()
+                ask(policy, replace(before, request_id=request_id))
+                keys.append(ask(policy, last))
+            check(
+                keys[0] == keys[1],
+                "key() must be that of the request it is given: an id may come again, with another request",
+            )
 
     def test_nobody_waits_for_ever(self, make: Callable[[], SchedulingPolicy], extra: list[ExtraArgs]) -> None:
         patience = self.capabilities.patience

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 from typing import Any, cast
@@ -114,6 +115,18 @@ class TakesOut(CountingLogger):
         self.level = cast("dict[str, Any]", settings.values).pop("level", 0)
 
 
+class Prints(CountingLogger):
+    def record(self, stats: StepStats) -> None:
+        super().record(stats)
+        print(stats.step)  # noqa: T201 - the fault
+
+
+class Handles(CountingLogger):
+    def __init__(self, settings: Settings, engine: EngineInfo) -> None:
+        super().__init__(settings, engine)
+        signal.signal(signal.SIGTERM, lambda *_: self.close())
+
+
 _PLANTED: tuple[tuple[str, type[Any], str], ...] = (
     ("is-no-logger", NotALogger, "is no StatLogger"),
     ("divides-by-no-time", Rate, "it raised ZeroDivisionError"),
@@ -125,6 +138,8 @@ _PLANTED: tuple[tuple[str, type[Any], str], ...] = (
     ("leaves-a-thread", Leaves, "close() must end the threads that the logger started"),
     ("leaves-a-file-open", LeavesOpen, "close() must close the files and sockets that the logger opened"),
     ("adds-up-two-engines", Shared, "of two engines must be told apart"),
+    ("prints-every-step", Prints, "record() must not print"),
+    ("handles-signals", Handles, "a logger must install no signal handlers"),
     ("keeps-every-step", Remembers, "a logger must not keep every step in memory"),
     ("takes-its-settings-apart", TakesOut, "a logger must not change its settings nor what it is told"),
 )

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import io
 import math
+import signal
 import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 import pytest
@@ -153,6 +156,23 @@ class StatLoggerSuite(Suite):
             logger.close()
         check(time.perf_counter() - started < CLOSE_SECONDS, "close() must not wait for longer than an operator does")
 
+    def test_leaves_the_process_alone(self, make: Make) -> None:
+        before, printed = handlers(), io.StringIO()
+        logger = make(engine())
+        try:
+            changed = [number for number, handler in handlers().items() if handler != before[number]]
+            for number in changed:
+                signal.signal(number, before[number])
+            check(not changed, "a logger must install no signal handlers: signals are for the program that it is in")
+            with contextlib.redirect_stdout(printed):
+                report(logger, mixed(null_run(seed=1), seed=2)[:50])
+        finally:
+            logger.close()
+        check(
+            not printed.getvalue(),
+            "record() must not print: the standard output is the program's, use `logging` in log()",
+        )
+
     def test_keeps_no_record_of_every_step(self, make: Make) -> None:
         logger = make(engine())
         try:
@@ -193,6 +213,12 @@ class StatLoggerSuite(Suite):
                 logger.close()
             except Exception as error:
                 raise ConformanceError(f"close() may be called twice: the second call raised {error!r}") from error
+
+
+def handlers() -> dict[signal.Signals, Any]:
+    """What each signal does; those whose handler was not installed by Python are left out."""
+    found = {number: signal.getsignal(number) for number in signal.Signals}
+    return {number: handler for number, handler in found.items() if handler is not None}
 
 
 def close(logger: StatLogger) -> None:

@@ -14,7 +14,7 @@ from kernelet.contracts.offer import Settings
 from kernelet.errors import WeightsError
 from kernelet.testing.faults import Fault
 from kernelet.testing.offered import Offered
-from kernelet.testing.weight_format.reference import PATTERN, Entry, PlainReader, as_tensor, write_plain
+from kernelet.testing.weight_format.reference import PATTERN, Entry, PlainReader, as_tensor, read_header, write_plain
 from kernelet.testing.weight_format.suite import WeightFormatCapabilities, WeightFormatSuite, Write
 
 
@@ -135,6 +135,29 @@ class KeepsOpen(PlainReader):
         type(self).kept = (type(self).kept, *(path.open("rb") for path in folder.glob(PATTERN)))  # type: ignore[assignment]
 
 
+class CountsTheHeader(PlainReader):
+    def nbytes(self, name: str | None = None) -> int:
+        if name is None:
+            return sum(map(self.nbytes, self.entries))
+        header = min(entry.start for entry in self.entries.values())
+        return self.entry(name).nbytes + header // len(self.entries)
+
+
+class KeepsTensors(PlainReader):
+    tensors: dict[str, Tensor] = {"": torch.empty(0)}  # noqa: RUF012 - the fault
+
+    def read(self, name: str, rows: slice | None = None) -> Tensor:
+        kept = self.tensors.setdefault(f"{self.entry(name).path} {name}", super().read(name))
+        return kept if rows is None else kept[rows]
+
+
+class LooksEverywhere(PlainReader):
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        for path in sorted(folder.rglob(PATTERN)):
+            self.entries |= read_header(path)
+
+
 _PLANTED: tuple[tuple[str, type[Any], str], ...] = (
     ("is-no-reader", NotAReader, "is no WeightReader"),
     ("converts-to-another-dtype", Converts, "must return the file's dtype"),
@@ -144,6 +167,9 @@ _PLANTED: tuple[tuple[str, type[Any], str], ...] = (
     ("fills-up-a-damaged-file", TakesTruncated, "that ends in the middle must raise WeightsError"),
     ("does-not-say-which-file", SaysNothing, "the error of a damaged file must name the file"),
     ("counts-elements-for-bytes", CountsElements, "nbytes() must be the bytes that a tensor takes"),
+    ("counts-its-header", CountsTheHeader, "headers are not part of it"),
+    ("keeps-tensors-for-all-readers", KeepsTensors, "two readers must share nothing"),
+    ("reads-subfolders", LooksEverywhere, "files in subfolders are not the checkpoint's"),
     ("reads-everything-at-once", Eager, "readers are lazy"),
     ("reads-the-first-file-only", FirstFileOnly, "a folder of several files must be read as one checkpoint"),
     ("reads-into-one-buffer", OneBuffer, "must keep its values when another is read"),

@@ -141,6 +141,14 @@ class WeightFormatSuite(Suite):
         said = "nbytes() must be the bytes that a tensor takes in its file, and nbytes() without a name their sum"
         check(min(sizes.values()) > 0 and reader.nbytes() == sum(sizes.values()) <= on_disk, said)
         check(2 * reader.nbytes() > on_disk - 4096, said)
+        name = next(iter(tensors))
+        alone = tmp_path / "alone"
+        alone.mkdir()
+        write(alone, {name: tensors[name]})
+        check(
+            read(alone).nbytes(name) == sizes[name],
+            "nbytes() of a tensor must be the same whatever else its file holds: headers are not part of it",
+        )
 
     def test_an_unknown_tensor_is_refused(
         self, write: Write, read: Callable[[Path], WeightReader], tmp_path: Path
@@ -204,6 +212,33 @@ class WeightFormatSuite(Suite):
         check(
             all(equal(found[name], tensor) for name, tensor in tensors.items()),
             "a tensor must keep its values when another is read after it",
+        )
+
+    def test_readers_share_nothing(self, write: Write, read: Callable[[Path], WeightReader], tmp_path: Path) -> None:
+        tensors = make_tensors([(self.capabilities.dtypes[0], (8, 8))] * 3)
+        write(tmp_path, tensors)
+        found, again = read_all(read(tmp_path)), read_all(read(tmp_path))
+        places = [{one.untyped_storage().data_ptr() for one in held.values()} for held in (found, again)]
+        check(
+            not places[0] & places[1],
+            "two readers must share nothing: what is written into a tensor of one must not show in the other's",
+        )
+
+    def test_subfolders_are_not_read(
+        self, offered: Offered[WeightFormatOffer], write: Write, read: Callable[[Path], WeightReader], tmp_path: Path
+    ) -> None:
+        if any("/" in pattern for pattern in offered.offer.patterns):
+            pytest.skip("the format's files lie in folders")
+        (tmp_path / "original").mkdir()
+        write(tmp_path / "original", {"original": random_tensor(self.capabilities.dtypes[0], (2, 2), 1)})
+        write(tmp_path, {"mine": random_tensor(self.capabilities.dtypes[0], (2, 2), 2)})
+        try:
+            names = list(read(tmp_path).names())
+        except WeightsError as error:
+            names = [str(error)]
+        check(
+            names == ["mine"],
+            "files in subfolders are not the checkpoint's: a folder may hold the original weights in another form",
         )
 
     def test_two_threads_may_read(self, write: Write, read: Callable[[Path], WeightReader], tmp_path: Path) -> None:

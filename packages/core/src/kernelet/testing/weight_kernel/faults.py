@@ -204,6 +204,23 @@ class OneBuffer(Dense):
         return self.buffer.copy_(result)
 
 
+class ComputesSome(Dense):
+    def apply(self, x: Tensor, prepared: Tensor, bias: Tensor | None) -> Tensor:
+        return super().apply(x[:512], prepared, bias)
+
+
+class ClampsIds(Dense):
+    def apply(self, x: Tensor, prepared: Tensor, bias: Tensor | None) -> Tensor:
+        return super().apply(x.clamp(max=100) if self.role == "embedding" else x, prepared, bias)
+
+
+class Pops(Dense):
+    def prepare(self, weights: Mapping[str, Tensor]) -> Tensor:
+        prepared = super().prepare(weights)
+        weights.pop("weight")  # type: ignore[attr-defined]
+        return prepared
+
+
 class Batched(Dense):
     """Its promise of the same bits does not hold: torch picks another routine for one row."""
 
@@ -237,6 +254,9 @@ _PLANTED: tuple[tuple[str, type[Any], str], ...] = (
     ("computes-with-the-first-expert", FirstExpert, "with float64 inputs, stored as dense must be used"),
     ("returns-another-dtype", Widens, "must return bfloat16, not torch.float64"),
     ("rounds-its-table", RoundsItsTable, "an embedding must return the rows of its table, bit by bit"),
+    ("computes-512-rows", ComputesSome, "every row must be computed, of 1031 rows too"),
+    ("clamps-ids", ClampsIds, "every row of a table must be found by its id, the last of 33000 too"),
+    ("takes-weights-out-of-the-mapping", Pops, "prepare() must not change the mapping that it is given"),
     ("returns-one-buffer", OneBuffer, "a result must be memory of its own"),
 )
 

@@ -22,6 +22,9 @@ from kernelet.testing.weight_kernel.reference import dequantize
 from kernelet.testing.weight_kernel.schemes import SCHEMES, describe, make_weights, strange_ones
 
 EXPERTS = 3
+MANY_ROWS = 1031
+LONG_TABLE, LONGER_TABLE = 512, 33000
+"""Rows of embedding tables; those of the longer one, which is dense, are more than 16 bits count."""
 
 
 class WeightKernelSuite(Suite):
@@ -182,6 +185,31 @@ class WeightKernelSuite(Suite):
                 says = "an embedding must return the rows of its table, bit by bit, in the order of the ids"
                 check_equal(kernel.apply(ids, prepared, None), weights["weight"][ids], says)
 
+    def test_ids_at_the_end_of_a_table(
+        self,
+        offered: Offered[WeightKernelOffer],
+        device: Any,
+        ask: Callable[[Role, WeightScheme, str, tuple[int, ...]], Support],
+    ) -> None:
+        if "embedding" not in offered.offer.roles:
+            pytest.skip("the kernel serves no embeddings")
+        widths = [width for _, width in self.capabilities.shapes]
+        for scheme in (*SCHEMES, *self.capabilities.schemes):
+            length, width = (LONGER_TABLE, min(widths)) if scheme == DENSE else (LONG_TABLE, widths[0])
+            dtypes = [name for name in self.capabilities.dtypes if ask("embedding", scheme, name, (length, width)).ok]
+            for dtype in dtypes[:1]:
+                case = self.case(offered, device, "embedding", scheme, dtype, (length, width))
+                weights = case.make(0)
+                kernel = case.create()
+                prepared = kernel.prepare(dict(weights))
+                ids = torch.tensor([length - 1, 0, length - 2, length // 2, 101, 300, length - 1], device=case.device)
+                says = f"every row of a table must be found by its id, the last of {length} too: a {case}"
+                try:
+                    found = kernel.apply(ids, prepared, None)
+                except Exception as error:
+                    raise ConformanceError(f"{says} raised {error!r}") from error
+                case.check(found, case.make(0), ids, None, says)
+
     def test_bias(self, cases: list[Case]) -> None:
         for case in cases:
             bias = case.bias()
@@ -204,6 +232,27 @@ class WeightKernelSuite(Suite):
                 except Exception as error:
                     raise ConformanceError(f"{says} raised {error!r}") from error
                 case.check(found, weights, x, None, says)
+
+    def test_many_rows(self, cases: list[Case]) -> None:
+        """One weight of each scheme in each role."""
+        for case in {(case.role, case.scheme): case for case in reversed(cases)}.values():
+            kernel, prepared, weights = case.prepared()
+            some = case.inputs(37)
+            x = some[torch.arange(MANY_ROWS, device=some.device) % len(some)]
+            says = f"every row must be computed, of {MANY_ROWS} rows too: a {case}"
+            try:
+                found = case.compute(kernel, x, prepared)
+            except Exception as error:
+                raise ConformanceError(f"{says} raised {error!r}") from error
+            case.check(found, weights, x, None, says)
+
+    def test_prepare_takes_nothing_away(self, cases: list[Case]) -> None:
+        for case in cases:
+            given = case.make(0)
+            before = dict(given)
+            case.create().prepare(given)
+            same = given.keys() == before.keys() and all(given[name] is before[name] for name in before)
+            check(same, "prepare() must not change the mapping that it is given: the loader holds it too")
 
     def test_rows_do_not_depend_on_others(self, cases: list[Case]) -> None:
         for case in cases:

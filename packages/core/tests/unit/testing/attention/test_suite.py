@@ -5,8 +5,7 @@ import pytest
 from kernelet.contracts.attention import AttentionOffer
 from kernelet.contracts.offer import Settings
 from kernelet.testing.attention import AttentionCapabilities, AttentionSuite, SlowAttention
-from kernelet.testing.attention.steps import PagedRequests
-from kernelet.testing.attention.suite import hold
+from kernelet.testing.attention.steps import PagedRequests, hold
 from kernelet.testing.offered import Offered
 from kernelet.testing.verdict import ConformanceError
 
