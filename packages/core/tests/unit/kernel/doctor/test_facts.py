@@ -31,3 +31,11 @@ def test_facts_have_no_values_of_variables(monkeypatch):
 )
 def test_requirements_that_do_not_hold(line, message):
     assert unmet((line,)) == ([message] if message else [])
+
+
+def test_damaged_metadata_is_not_blamed_on_who_requires_it(tmp_path, monkeypatch):
+    """It is a finding of its own."""
+    (tmp_path / "broken-1.0.dist-info").mkdir()
+    (tmp_path / "broken-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert unmet(("broken>=1", "no-such-library")) == ["it requires no-such-library, which is not installed"]
