@@ -14,7 +14,7 @@ def test_a_promise_that_is_not_made_is_not_tested(tmp_path):
     suites = [suite_of(Newest), suite_of(PriorityPolicy, SchedulerCapabilities(respects_priority=True))]
     listener = run_suites(suites, tmp_path, "-k", "not under_pressure and not everywhere")
     assert not listener.messages
-    assert listener.passed == {0: 4, 1: 5}
+    assert listener.passed[1] == listener.passed[0] + 1 > 1, "the one promise is one test"
 
 
 def test_rows_differ_and_come_in_order():
