@@ -25,7 +25,7 @@ def test_the_example_passes_its_suite(tmp_path):
     command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", *suites]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "8 passed, 1 skipped" in done.stdout
+    assert re.search(r"\b\d+ passed, 1 skipped", done.stdout), done.stdout
     assert "the policy does not promise it" in done.stdout
 
 
