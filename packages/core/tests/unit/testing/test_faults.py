@@ -1,4 +1,4 @@
-"""Every planted fault is found by its suite, in the words of its table. CI takes a share of the slow domains' faults."""
+"""Every planted fault is found by its suite, in the words of its table; in CI, a share of the slow domains' faults."""
 
 from __future__ import annotations
 
