@@ -19,6 +19,7 @@ def needing(library=">=1.0", **changes):
 @pytest.fixture(scope="session")
 def lock_text(first_house):
     """The lock file of a plugin and a library that it needs."""
+    first_house.uninstall()
     first_house.install(needing(), LIBRARY)
     return first_house.write_lock("--plugins", NULL)
 
