@@ -129,6 +129,7 @@ VERSIONS = "packages/core/src/kernelet/contracts/versions.py"
 NOW = ApiVersion.parse(core_versions()["sampling"])
 
 
+@pytest.mark.long
 def test_a_core_freezes_its_contracts_and_its_next_version_follows_them(checkout, capsys):
     assert checkout.release("core", "0.1.0") == 0
     frozen = json.loads((checkout.root / "tests/compat/released.json").read_text())
