@@ -23,7 +23,8 @@ def check_class(target: object, interface: type, *, constructor: bool = True) ->
     Args:
         target: What an import string names.
         interface: The abstract class of the contract.
-        constructor: Whether it is made as today's contract says; False for an older major.
+        constructor: Whether it is made as today's contract says; False for an older major. That of a class with an
+            ``open`` of its own is never compared.
 
     Raises:
         PluginError: it is no subclass, leaves a method out, or has one that cannot be called as the contract does.
@@ -32,6 +33,7 @@ def check_class(target: object, interface: type, *, constructor: bool = True) ->
         raise PluginError(f"{_name(target)} is no subclass of {interface.__module__}.{interface.__qualname__}")
     if missing := sorted(getattr(target, "__abstractmethods__", ())):
         raise PluginError(f"{_name(target)} does not implement {', '.join(missing)} of {interface.__qualname__}")
+    constructor = constructor and not opens_itself(target, interface)
     for name in _methods(interface):
         if (constructor or name != "__init__") and getattr(target, name) is not getattr(interface, name):
             _check_call(f"{_name(target)}.{name}", getattr(target, name), getattr(interface, name))

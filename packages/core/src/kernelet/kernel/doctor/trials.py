@@ -40,7 +40,7 @@ from kernelet.contracts.sampling import LogitsProcessor, LogitsProcessorOffer
 from kernelet.contracts.stats import EngineInfo, StatLogger, StatLoggerOffer
 from kernelet.contracts.versions import API_VERSIONS, ApiVersion
 from kernelet.errors import PluginError
-from kernelet.kernel.doctor.interfaces import check_class, check_model, opens_itself
+from kernelet.kernel.doctor.interfaces import check_class, check_model
 from kernelet.kernel.kinds import kind_of
 
 HEAD_SIZE, BLOCK_SIZE, BLOCKS, VOCABULARY, WIDTH = 64, 16, 8, 1000, 64
@@ -106,8 +106,7 @@ def trials(kind: type[Offer]) -> Iterator[tuple[str, Trial]]:
 def _interface(subject: Subject) -> None:
     kind = type(subject.offer)
     if kind in INTERFACES:
-        constructor = subject.today and not opens_itself(subject.raw, INTERFACES[kind])
-        check_class(subject.raw, INTERFACES[kind], constructor=constructor)
+        check_class(subject.raw, INTERFACES[kind], constructor=subject.today)
     elif kind is ModelArchitectureOffer:
         check_model(subject.raw, Model)
     elif isinstance(subject.raw, type) and issubclass(subject.raw, Op):

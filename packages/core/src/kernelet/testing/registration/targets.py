@@ -9,13 +9,13 @@ from types import MappingProxyType
 from typing import Any
 
 from kernelet.contracts.executor import Communicator, Worker
-from kernelet.contracts.model import Model, ModelArchitectureOffer, WeightReader
+from kernelet.contracts.model import Model, ModelArchitectureOffer
 from kernelet.contracts.offer import Offer
 from kernelet.contracts.op import Op, OpOffer
 from kernelet.contracts.platform import PlatformConfig
 from kernelet.contracts.versions import API_VERSIONS, ApiVersion
 from kernelet.errors import PluginError
-from kernelet.kernel.doctor.interfaces import DoubtError, check_class, check_model
+from kernelet.kernel.doctor.interfaces import DoubtError, check_class, check_model, opens_itself
 from kernelet.kernel.doctor.trials import INTERFACES
 from kernelet.kernel.failure import Contained
 from kernelet.kernel.imports import import_string
@@ -94,9 +94,8 @@ def check_interface(target: Any, interface: type, *, constructor: bool = True) -
     Raises:
         PluginError: saying what is wrong.
     """
-    if interface is WeightReader and "open" in own_methods(target, interface):
-        constructor = False  # the core opens a reader, which makes itself as it likes
     check_class(target, interface, constructor=constructor)
+    constructor = constructor and not opens_itself(target, interface)
     for name, member in vars(interface).items():
         contract = getattr(member, "__func__", member)
         if not inspect.isfunction(contract) or (name.startswith("_") and (name != "__init__" or not constructor)):
@@ -140,9 +139,3 @@ def check_call(target: Any, count: int) -> None:
 def parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     """Its parameters, ``self`` included."""
     return list(inspect.signature(function).parameters.values())
-
-
-def own_methods(target: Any, interface: type) -> set[str]:
-    """What a class and its own bases define, apart from the interface."""
-    bases = [base for base in getattr(target, "__mro__", ()) if base not in interface.__mro__]
-    return {name for base in bases for name in vars(base)}
