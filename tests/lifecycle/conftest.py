@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from environments import Environment
-from workspace import ROOT
-
-sys.path.insert(0, str(ROOT / "tests/plugins"))
-
 from planted import Planted, Site, write_wheel
+from workspace import ROOT
 
 from kernelet.testing.null import write_model
 

@@ -9,20 +9,11 @@ from planted import Planted, good
 
 from kernelet import errors
 from kernelet.config import PluginsConfig
-from kernelet.contracts.stats import EngineInfo, StatLoggerOffer
+from kernelet.contracts.stats import StatLoggerOffer
 from kernelet.kernel import Kernel
+from kernelet.testing.stat_logger.reports import engine
 
-ENGINE = EngineInfo(
-    model="m",
-    architecture="A",
-    dtype="float32",
-    max_model_len=8,
-    platform="p",
-    max_num_seqs=2,
-    max_num_batched_tokens=4,
-    enable_prefix_caching=True,
-    caches=(),
-)
+ENGINE = engine()
 SOURCE = """
 @hookimpl
 def kernelet_stat_loggers():

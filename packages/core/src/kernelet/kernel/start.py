@@ -66,7 +66,6 @@ def start(
     if locked:
         names = frozenset(plugin.name for plugin in locked.lock.plugin)
         allow = dataclasses.replace(allow, required=names)
-    if locked:
         booted = boot(candidates, allow, config, partial(drift.check_installed, locked))
         drift.check_offers(locked, booted.records)
     else:

@@ -3,19 +3,10 @@ from __future__ import annotations
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.stats import EngineInfo, StatLogger
 from kernelet.kernel.older.stats_v1 import OLDER
+from kernelet.testing.stat_logger.reports import engine
 
 SETTINGS = Settings(plugin="p", values={"a": 1})
-ENGINE = EngineInfo(
-    model="m",
-    architecture="A",
-    dtype="float32",
-    max_model_len=8,
-    platform="p",
-    max_num_seqs=2,
-    max_num_batched_tokens=4,
-    enable_prefix_caching=True,
-    caches=(),
-)
+ENGINE = engine()
 
 
 class Least(StatLogger):
