@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, settings
 ROOT = Path(__file__).parent
 FOLDERS = ("examples", "matrix", "templates")
 """Folders of tests/ that build wheels and environments, each with seconds of its own."""
+SHARING = (*FOLDERS, "e2e", "lifecycle", "release")
+"""Folders of tests/ whose files share something costly: one process runs all of them."""
 
 settings.register_profile(
     "kernelet",
@@ -27,6 +29,13 @@ def distribution_of(nodeid: str) -> str:
     first, _, rest = nodeid.partition("/")
     folder = rest.partition("/")[0]
     return folder if first == "packages" or (first == "tests" and folder in FOLDERS) else "workspace"
+
+
+def group_of(nodeid: str) -> str:
+    """Which tests one process of a parallel run (pytest-xdist) runs together: a file, or a folder that shares."""
+    path = nodeid.partition("::")[0]
+    first, folder = path.split("/")[:2]
+    return f"{first}/{folder}" if first == "tests" and folder in SHARING else path
 
 
 class Stopwatch:
@@ -48,9 +57,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seconds-to", type=Path, default=None, help="write the seconds used by distribution, as JSON")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(group_of(item.nodeid)))
+
+
 def pytest_configure(config: pytest.Config) -> None:
     path = config.getoption("--seconds-to")
-    if path is not None:
+    if path is not None and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Stopwatch(path), "kernelet-stopwatch")
 
 

@@ -16,6 +16,8 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+PARALLEL = ("--numprocesses=2", "--dist=loadgroup", "--no-loadscope-reorder")
+"""One process a core; conftest.py says which tests stay together, and the slow folders of tests/ come first."""
 
 
 def checks() -> dict[str, list[str]]:
@@ -31,14 +33,14 @@ def checks() -> dict[str, list[str]]:
 def run_tests(arguments: list[str]) -> tuple[int, dict[str, float]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "seconds.json"
-        code = call(["pytest", f"--seconds-to={path}", *arguments])
+        code = call(["pytest", *PARALLEL, f"--seconds-to={path}", *arguments])
         return code, json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def call(command: list[str]) -> int:
     """Runs a tool of this environment in the root folder; its output goes straight through."""
     print("$", " ".join(command), flush=True)
-    environment = os.environ | {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "2")}
+    environment = os.environ | {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
     return subprocess.run([sys.executable, "-m", *command], cwd=ROOT, env=environment, check=False).returncode
 
 
