@@ -45,5 +45,7 @@ def test_tests_that_share_something_costly_run_in_one_process(pytestconfig):
     plugin = pytestconfig.pluginmanager.get_plugin(str(ROOT / "conftest.py"))
     assert plugin.group_of("tests/matrix/test_matrix.py::test_x[a/b]") == "tests/matrix"
     assert plugin.group_of("tests/docs/test_docs.py::test_x") == "tests/docs/test_docs.py"
-    assert plugin.group_of("packages/core/tests/unit/test_errors.py::test_x") == "packages/core/tests/unit/test_errors.py"
+    assert (
+        plugin.group_of("packages/core/tests/unit/test_errors.py::test_x") == "packages/core/tests/unit/test_errors.py"
+    )
     assert all((ROOT / "tests" / folder).is_dir() for folder in plugin.SHARING)
