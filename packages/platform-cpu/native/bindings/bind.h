@@ -1,0 +1,17 @@
+// One function a group of kernels, called by the module's definition.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "common/types.h"
+
+namespace kernelet {
+
+using Address = uintptr_t;  // of a buffer that Python keeps alive during the call
+
+template <class T>
+T* at(Address address) {
+  return reinterpret_cast<T*>(address);
+}
+
+}  // namespace kernelet
