@@ -14,4 +14,6 @@ T* at(Address address) {
   return reinterpret_cast<T*>(address);
 }
 
+void bind_linear(nanobind::module_& m);
+
 }  // namespace kernelet

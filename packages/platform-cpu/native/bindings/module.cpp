@@ -26,4 +26,5 @@ NB_MODULE(_native, m) {
         return runs;
       },
       nb::call_guard<nb::gil_scoped_release>());
+  bind_linear(m);
 }
