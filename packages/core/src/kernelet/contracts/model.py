@@ -130,6 +130,17 @@ class WeightReader(ABC):
     def nbytes(self, name: str | None = None) -> int:
         """Bytes of one tensor in its file, or of all, for the progress bar and the memory estimate."""
 
+    def identity(self, name: str) -> str | None:
+        """Names the content of a tensor without reading it: another content has another name. Since model 1.2.
+
+        None: not known; what kernels make of it is then not kept between starts.
+        """
+        return None
+
+    def mapped_bytes(self) -> int:
+        """Bytes of files that living tensors keep mapped: in use, though the system calls them free. Since model 1.2."""
+        return 0
+
 
 @dataclass(kw_only=True)
 class StepInputs:

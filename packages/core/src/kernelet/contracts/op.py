@@ -69,6 +69,16 @@ class WeightScheme(msgspec.Struct, frozen=True, kw_only=True):
     codebook: int = 0
     opaque: str = ""
 
+    def describe(self) -> str:
+        """All of it in one line, for plans and errors: ``"int4, float32 scales of (1, 32), int zero points"``."""
+        words = [self.opaque or self.element]
+        words += [f"{level.dtype} scales of ({level.block[0]}, {level.block[1]})" for level in self.scales]
+        words += [f"{self.zero_point} zero points"] if self.zero_point else []
+        words += [f"codebook of {self.codebook}"] if self.codebook else []
+        words += ["permuted inputs"] if self.permuted else []
+        words += [f"{self.activation} {self.activation_element} inputs"] if self.activation else []
+        return ", ".join(words)
+
 
 DENSE = WeightScheme()
 """An unquantized weight; its canonical tensors are ``{"weight": [out, in]}``."""
@@ -156,3 +166,47 @@ class WeightKernel(ABC):
     def apply_grouped(self, x: Tensor, prepared: Any, expert: int) -> Tensor:
         """grouped_linear: [tokens, in] -> [tokens, out] with the weight of one expert."""
         raise NotImplementedError(f"{type(self).__name__} does not serve the role grouped_linear")
+
+    def has_rows(self, dtype: str) -> bool:
+        """Whether ``rows`` reads rows of a linear weight of ``dtype``: a tied embedding needs no table then. Op 1.2."""
+        return False
+
+    def rows(self, ids: Tensor, prepared: Any) -> Tensor:
+        """linear: int64 ids [tokens] -> those rows of the weight [tokens, in], bit by bit. Since op 1.2."""
+        raise NotImplementedError(f"{type(self).__name__} reads no rows")
+
+    def layout(self, dtype: str) -> str:
+        """Names the form in which ``prepare`` keeps weights of ``dtype``; a change of the form changes it. Op 1.2.
+
+        Not empty: a platform may keep what was prepared for the next start, which then calls ``restore``. All that the
+        form depends on besides role, scheme, dtype and shape is in it, e.g. the instruction set and settings.
+        """
+        return ""
+
+    def export(self, prepared: Any) -> Mapping[str, Tensor]:
+        """What ``prepare`` made, as contiguous tensors; needed where ``layout`` is not empty. Since op 1.2."""
+        raise NotImplementedError(f"{type(self).__name__} exports no weights")
+
+    def restore(self, tensors: Mapping[str, Tensor]) -> Any:
+        """What ``prepare`` made, from the tensors of ``export``; computes the same bits. Since op 1.2."""
+        raise NotImplementedError(f"{type(self).__name__} restores no weights")
+
+
+class PackedWeights(ABC):
+    """Prepared weights that a platform keeps between starts, in files. Since op 1.2."""
+
+    @abstractmethod
+    def load(self, key: str) -> Mapping[str, Tensor] | None:
+        """The tensors that were saved under a key, in memory of their own; None: not kept, or damaged."""
+
+    @abstractmethod
+    def save(self, key: str, tensors: Mapping[str, Tensor]) -> None:
+        """Keeps tensors, as room allows. A failure to write is no error: it is logged once.
+
+        Args:
+            key: Names content, layout and shape; one key always has the same tensors.
+            tensors: On the host; they stay as they are.
+        """
+
+    def close(self) -> None:
+        """Waits for what is still being written; called once the last weight is saved."""

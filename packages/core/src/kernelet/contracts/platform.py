@@ -15,6 +15,7 @@ from kernelet.contracts.offer import Offer, Settings
 
 if TYPE_CHECKING:
     from kernelet.config import EngineConfig
+    from kernelet.contracts.op import PackedWeights
     from kernelet.contracts.sampling import SamplingParams
 
 
@@ -155,6 +156,10 @@ class Device(ABC):
     def copy_async(self, source: Any, destination: Any) -> None:
         """Copies a tensor; ordered with later work, not with the host."""
         destination.copy_(source)
+
+    def packed_weights(self) -> PackedWeights | None:
+        """Where prepared weights are kept between starts; None: nowhere. Since platform 1.2."""
+        return None
 
     def capture(self, fn: Callable[[], None]) -> Callable[[], None] | None:
         """Records ``fn`` as a graph and returns its replay; None where graphs do not exist."""

@@ -33,11 +33,12 @@ class ApiVersion(NamedTuple):
 API_VERSIONS = MappingProxyType(
     {
         "lifecycle": ApiVersion(1, 1),
-        "platform": ApiVersion(1, 1),
+        "platform": ApiVersion(1, 2),
         "attention": ApiVersion(1, 1),
-        "op": ApiVersion(1, 1),
+        "op": ApiVersion(1, 2),
         "cache": ApiVersion(2, 0),
-        "model": ApiVersion(1, 1),
+        "model": ApiVersion(1, 2),
+        "quant": ApiVersion(1, 0),
         "executor": ApiVersion(1, 1),
         "sampling": ApiVersion(1, 1),
         "stats": ApiVersion(2, 0),
