@@ -29,6 +29,7 @@ typedef float vf __attribute__((vector_size(kVectorBytes), aligned(4), may_alias
 typedef double vd __attribute__((vector_size(kVectorBytes), aligned(8), may_alias));
 typedef int32_t vi __attribute__((vector_size(kVectorBytes), aligned(4), may_alias));
 typedef uint32_t vu __attribute__((vector_size(kVectorBytes), aligned(4), may_alias));
+typedef uint16_t vh __attribute__((vector_size(kVectorBytes / 2), aligned(2), may_alias));  // kLanes 16-bit numbers
 
 inline vf load(const float* p) { return *reinterpret_cast<const vf*>(p); }
 inline vd load(const double* p) { return *reinterpret_cast<const vd*>(p); }
@@ -69,6 +70,59 @@ inline bf16 to_bf16(float x) {
   std::memcpy(&bits, &x, 4);
   if (std::isnan(x)) return {static_cast<uint16_t>(bits >> 16 | 0x40)};
   return {static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+}
+
+
+// kLanes numbers of 16 bits, widened.
+inline vf load(const bf16* p) {
+  return (vf)(__builtin_convertvector(*reinterpret_cast<const vh*>(p), vu) << 16);
+}
+inline vf load(const fp16* p) {
+#if defined(__AVX512F__)
+  return (vf)_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+#elif defined(__F16C__)
+  return (vf)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+#else
+  const vu bits = __builtin_convertvector(*reinterpret_cast<const vh*>(p), vu);
+  const vf tiny = (vf)((bits & 0x7fff) << 13);  // the number over 2^112, whatever it is
+  const vf value = tiny * 0x1p112f;
+  const vu special = (vu)(value >= 65536.0f) & 0x7f800000;  // infinity and NaN
+  return (vf)((vu)value | special | (bits & 0x8000) << 16);
+#endif
+}
+
+// Rounded to nearest, ties to even; NaN stays NaN.
+inline void store(bf16* p, vf v) {
+  const vu bits = (vu)v;
+  const vu rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  const vu result = v == v ? rounded : bits >> 16 | 0x40;
+  *reinterpret_cast<vh*>(p) = __builtin_convertvector(result, vh);
+}
+inline void store(fp16* p, vf v) {
+#if defined(__AVX512F__)
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT));
+#elif defined(__F16C__)
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT));
+#else
+  const vu bits = (vu)v & 0x7fffffff;
+  const vf size = (vf)bits;
+  const vu subnormal = (vu)(size + 0.5f) - 0x3f000000;  // the last bit of a half is that of the smallest fp16
+  const vu normal = (bits - (112u << 23) + 0xfff + (bits >> 13 & 1)) >> 13;
+  vu result = size < 0x1p-14f ? subnormal : normal;
+  result = size < 65520.0f ? result : vu{} + 0x7c00;
+  result = v == v ? result : vu{} + 0x7e00;
+  *reinterpret_cast<vh*>(p) = __builtin_convertvector(result | ((vu)v >> 16 & 0x8000), vh);
+#endif
+}
+
+inline float to_float(fp16 x) {
+  const fp16 lanes[kLanes] = {x};
+  return load(lanes)[0];
+}
+inline fp16 to_fp16(float x) {
+  fp16 lanes[kLanes];
+  store(lanes, splat(x));
+  return lanes[0];
 }
 
 }  // namespace kernelet::KERNELET_ISA
