@@ -4,9 +4,20 @@
 
 namespace kernelet::KERNELET_ISA {
 
+DenseKernels dense_kernels();
+AttentionKernels attention_kernels();
+ElementwiseKernels elementwise_kernels();
+NormKernels norm_kernels();
+RopeKernels rope_kernels();
+
 const KernelTable& table() {
   static const KernelTable kernels = {
       .vector_bytes = kVectorBytes,
+      .dense = dense_kernels(),
+      .attention = attention_kernels(),
+      .elementwise = elementwise_kernels(),
+      .norm = norm_kernels(),
+      .rope = rope_kernels(),
   };
   return kernels;
 }

@@ -35,8 +35,8 @@ inline vf load(const float* p) { return *reinterpret_cast<const vf*>(p); }
 inline vd load(const double* p) { return *reinterpret_cast<const vd*>(p); }
 inline void store(float* p, vf v) { *reinterpret_cast<vf*>(p) = v; }
 inline void store(double* p, vd v) { *reinterpret_cast<vd*>(p) = v; }
-inline vf splat(float x) { return vf{} + x; }
-inline vd splat(double x) { return vd{} + x; }
+inline vf splat(float x) { return x - vf{}; }  // minus zero changes nothing, and costs nothing
+inline vd splat(double x) { return x - vd{}; }
 
 // a * b + c, rounded once where the instruction set has it. The portable path rounds twice, everywhere alike.
 inline vf fmadd(vf a, vf b, vf c) {

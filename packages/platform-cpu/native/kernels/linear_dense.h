@@ -1,0 +1,38 @@
+// Products with unquantized weights. A weight [outputs, inputs] is kept in panels: `columns` outputs, whose numbers lie
+// side by side for each input; the last panel is filled up with zeros. An output is one chain of fused multiply-adds
+// over the inputs in increasing order, in whatever tile it is computed, so its bits depend on its row alone.
+#pragma once
+
+#include "common/types.h"
+
+namespace kernelet {
+
+struct DenseProduct {
+  const void* x;        // tiles of `tile_rows` rows: [tile][input][row of the tile], float (double for double weights)
+  int64_t rows;         // the last tile has the rest
+  int64_t inputs;
+  int64_t outputs;
+  const void* weight;   // panels
+  const void* bias;     // [outputs] up to whole panels, of x's type; nullptr: none
+  void* y;              // [rows, outputs]
+  Dtype dtype;          // of y
+};
+
+struct DenseKernels {
+  struct Storage {
+    int columns;
+    int tile_rows;
+    // Rows [columns or fewer, inputs] that are `stride` elements apart -> a panel.
+    void (*pack)(const void* rows, int64_t stride, int64_t count, int64_t inputs, void* panel);
+    // Row `column` of a panel, as it was packed.
+    void (*unpack)(const void* panel, int64_t column, int64_t inputs, void* row);
+    // Rows of `dtype` [count <= tile_rows, inputs] -> a tile.
+    void (*tile)(const void* rows, int64_t count, int64_t inputs, Dtype dtype, void* tile);
+    // Tiles [first_tile, last_tile) of y in the columns of panels [first_panel, last_panel).
+    void (*multiply)(const DenseProduct& product, int64_t first_panel, int64_t last_panel, int64_t first_tile,
+                     int64_t last_tile);
+  };
+  Storage storage[4];  // by Dtype of the weight
+};
+
+}  // namespace kernelet
