@@ -79,6 +79,7 @@ def make_attention(context: ModelContext, spec: DecoderSpec, layer: LayerSpec, p
         num_kv_heads=spec.num_kv_heads,
         head_size=spec.head_size,
         bias=spec.qkv_bias,
+        sources=[f"{prefix}.{source}" for source in names.qkv],
     )
     output = RowParallelLinear(
         context,
@@ -148,7 +149,14 @@ def make_mlp(context: ModelContext, spec: DecoderSpec, prefix: str) -> FeedForwa
 
 def _gated(context: ModelContext, spec: DecoderSpec, prefix: str, bias: bool) -> FeedForward:
     name, hidden, size = f"{prefix}.mlp", spec.hidden_size, spec.intermediate_size
-    gate_up = MergedLinear(context, f"{name}.gate_up_proj", hidden, {"gate": size, "up": size}, bias=bias)
+    gate_up = MergedLinear(
+        context,
+        f"{name}.gate_up_proj",
+        hidden,
+        {"gate": size, "up": size},
+        bias=bias,
+        sources=[f"{prefix}.{source}" for source in spec.names.gate_up],
+    )
     down = RowParallelLinear(context, f"{prefix}.{spec.names.down}", size, hidden, bias=bias)
     return GatedMLP(context, name, gate_up=gate_up, down=down, activation=spec.activation)
 
@@ -177,6 +185,7 @@ def make_experts(context: ModelContext, spec: DecoderSpec, prefix: str) -> FeedF
         hidden=spec.hidden_size,
         middle=spec.experts.size,
         activation=spec.activation,
+        sources=[f"{prefix}.{source}" for source in spec.names.experts],
     )
     router = ReplicatedLinear(context, f"{prefix}.{spec.names.router}", spec.hidden_size, spec.experts.count)
     routing = Routing(router=spec.experts.router, top_k=spec.experts.top_k)

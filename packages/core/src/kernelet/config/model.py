@@ -21,6 +21,9 @@ class ModelConfig:
         num_layers: Decoder layers.
         seed: Seed of random parts of loading; requests carry their own.
         load_format: Name of a weight-format offer; ``"auto"`` asks the folder.
+        quantization: Name of a quantization offer; None: weights are stored as they are computed with.
+        quantization_config: What the checkpoint says of its quantization; None: it is not quantized. ``hf_config`` has
+            it no more.
     """
 
     model: str
@@ -33,3 +36,5 @@ class ModelConfig:
     num_layers: int
     seed: int = 0
     load_format: str = "auto"
+    quantization: str | None = None
+    quantization_config: dict[str, Any] | None = field(default=None, repr=False)

@@ -164,6 +164,7 @@ class EnginePlan(msgspec.Struct, frozen=True, kw_only=True):
     cache: CacheConfigPlan | None = None
     max_model_len: int = 0
     weight_bytes: int = 0
+    quantization: str = ""
 
 
 # --- workers and executors -----------------------------------------------------------------------

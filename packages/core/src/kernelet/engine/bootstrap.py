@@ -6,13 +6,15 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from kernelet.config import CacheConfig, EngineConfig, ModelConfig, ParallelConfig, PluginsConfig, SchedulerConfig
-from kernelet.contracts.executor import Executor, ExecutorOffer, SchedulerOffer
+from kernelet.contracts.executor import EnginePlan, Executor, ExecutorOffer, SchedulerOffer
 from kernelet.contracts.lifecycle import ProcessRole
 from kernelet.contracts.model import ModelSourceOffer
 from kernelet.contracts.platform import PlatformChoice, PlatformConfig
+from kernelet.contracts.quant import QuantOffer
 from kernelet.contracts.sampling import LogitsProcessorOffer
 from kernelet.contracts.stats import StatLoggerOffer
 from kernelet.engine.core import EngineCore
@@ -106,7 +108,12 @@ def configure_engine(model: str, resolved: ResolvedOptions, objects: Sequence[ob
     platform = kernel.select_platform()
     assert kernel.platform_config is not None
     model_config = build_model_config(
-        model, find_model(model, kernel), options, platform.capabilities, kernel.architecture
+        model,
+        find_model(model, kernel),
+        options,
+        platform.capabilities,
+        kernel.architecture,
+        partial(kernel.select, QuantOffer),
     )
     config = kernel.configure(engine_config(model_config, options))
     return Configured(
@@ -165,6 +172,7 @@ def start_core(configured: Configured) -> RunningCore:
         plan = executor.start()
         if plan.cache is None:
             raise KerneletError(f"executor {owned.offer.name!r} returned a plan without cache groups: report it")
+        check_quantized(plan, config.model)
         core = EngineCore.from_plugins(config, executor, plan.cache, kernel)
         kernel.check_selected()
         stats = StatDispatcher(kernel.make_all(StatLoggerOffer, engine_info(config, plan)))
@@ -179,6 +187,19 @@ def start_core(configured: Configured) -> RunningCore:
         stats=stats,
         controls={},
     )
+
+
+def check_quantized(plan: EnginePlan, model: ModelConfig) -> None:
+    """Holds a platform's worker to the quantization that the configuration says.
+
+    Raises:
+        ConfigError: it did something else.
+    """
+    if plan.quantization != (model.quantization or ""):
+        raise ConfigError(
+            f"--quantization {model.quantization or '(none)'}: the platform {plan.platform!r} stores the weights "
+            f"{f'as {plan.quantization}' if plan.quantization else 'unquantized'}: its worker knows no quantization"
+        )
 
 
 def load_tokenizer(model: ModelConfig) -> Tokenizer | None:

@@ -12,6 +12,7 @@ from kernelet.contracts.model import HFConfig, ModelArchitectureOffer, ModelInfo
 from kernelet.contracts.platform import Capabilities
 from kernelet.contracts.plugins import Owned
 from kernelet.engine.options import EngineOptions
+from kernelet.engine.quantization import FindMethod, choose_quantization, take_quantization
 from kernelet.errors import ConfigError, ModelNotFoundError, UnsupportedModelError
 
 FindArchitecture = Callable[[Sequence[str], HFConfig], tuple[Owned[ModelArchitectureOffer], ModelInfo]]
@@ -67,16 +68,23 @@ def choose_max_model_len(asked: int | None, made_for: int) -> int:
 
 
 def build_model_config(
-    name: str, folder: Path, options: EngineOptions, capabilities: Capabilities, find_architecture: FindArchitecture
+    name: str,
+    folder: Path,
+    options: EngineOptions,
+    capabilities: Capabilities,
+    find_architecture: FindArchitecture,
+    find_method: FindMethod,
 ) -> ModelConfig:
     """Everything about the model that can be known without its weights.
 
     Raises:
         ModelNotFoundError: config.json is damaged.
         UnsupportedModelError: nobody serves the architecture, or its offer refuses the configuration.
-        ConfigError: dtype or context do not fit.
+        SelectionError: no plugin knows how the weights are quantized.
+        ConfigError: dtype, context or quantization do not fit.
     """
-    hf_config = read_hf_config(folder)
+    hf_config, stored = take_quantization(read_hf_config(folder))
+    quantization = choose_quantization(options.quantization, stored, find_method)
     owned, info = find_architecture(architecture_names(hf_config), hf_config)
     check_described(owned.offer.name, info)
     return ModelConfig(
@@ -90,6 +98,8 @@ def build_model_config(
         num_layers=info.num_layers,
         seed=options.load_seed,
         load_format=options.load_format,
+        quantization=quantization,
+        quantization_config=stored,
     )
 
 

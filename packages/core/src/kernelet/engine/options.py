@@ -52,6 +52,9 @@ class EngineOptions:
     )
     load_seed: int = option(0, Kind.INTEGER, "seed of random parts of loading (requests have their own)", minimum=0)
     load_format: str = option("auto", Kind.TEXT, "format of the weights; auto asks the folder")
+    quantization: str | None = option(
+        None, Kind.TEXT, "how weights are stored: the method of a quantized checkpoint, or one that quantizes at load"
+    )
     block_size: int = option(16, Kind.INTEGER, "tokens in a block of the KV cache", minimum=1)
     num_blocks: int | None = option(None, Kind.INTEGER, "blocks of the KV cache; sized from memory", minimum=2)
     kv_cache_memory_bytes: int | None = option(

@@ -20,6 +20,7 @@ DOMAINS = (
     "op",
     "cache",
     "model",
+    "quant",
     "executor",
     "sampling",
     "stats",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kernelet.contracts.model import ModelArchitectureOffer, ModelSourceOffer, WeightFormatOffer
     from kernelet.contracts.op import OpOffer, WeightKernelOffer
     from kernelet.contracts.platform import PlatformOffer
+    from kernelet.contracts.quant import QuantOffer
     from kernelet.contracts.sampling import LogitsProcessorOffer
     from kernelet.contracts.stats import StatLoggerOffer
 
@@ -87,6 +88,11 @@ class ModelHooks(_Domain):
         return self._host.call("kernelet_weight_formats")
 
 
+class QuantHooks(_Domain):
+    def quantization_methods(self) -> list[Answer[Sequence[QuantOffer]]]:
+        return self._host.call("kernelet_quantization_methods")
+
+
 class ExecutorHooks(_Domain):
     def executors(self) -> list[Answer[Sequence[ExecutorOffer]]]:
         return self._host.call("kernelet_executors")
@@ -119,6 +125,7 @@ class Hooks:
         self.op = OpHooks(host)
         self.cache = CacheHooks(host)
         self.model = ModelHooks(host)
+        self.quant = QuantHooks(host)
         self.executor = ExecutorHooks(host)
         self.sampling = SamplingHooks(host)
         self.stats = StatsHooks(host)

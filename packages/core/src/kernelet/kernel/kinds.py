@@ -14,6 +14,7 @@ from kernelet.contracts.model import ModelArchitectureOffer, ModelSourceOffer, W
 from kernelet.contracts.offer import Offer
 from kernelet.contracts.op import OpOffer, WeightKernelOffer
 from kernelet.contracts.platform import PlatformOffer
+from kernelet.contracts.quant import QuantOffer
 from kernelet.contracts.sampling import LogitsProcessorOffer
 from kernelet.contracts.stats import StatLoggerOffer
 from kernelet.kernel.hooks import Hooks
@@ -157,6 +158,16 @@ KINDS: tuple[Kind, ...] = (
         hook_name="kernelet_weight_formats",
         collect=lambda hooks: hooks.model.weight_formats(),
         flag="--load-format",
+    ),
+    Kind(
+        offer=QuantOffer,
+        domain="quant",
+        label="quantization method",
+        package="quant",
+        hook_name="kernelet_quantization_methods",
+        collect=lambda hooks: hooks.quant.quantization_methods(),
+        flag="--quantization",
+        claims=lambda offer: tuple(dict.fromkeys((offer.name, *offer.names))),
     ),
     Kind(
         offer=ExecutorOffer,

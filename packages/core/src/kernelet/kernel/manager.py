@@ -202,7 +202,7 @@ class Kernel:
         Raises:
             SelectionError: none supports it, with every reason, or the named one does not.
         """
-        purpose = f"{role} weights {scheme.opaque or scheme.element} {list(shape)} in {dtype}"
+        purpose = f"{role} weights {scheme.describe()} {list(shape)} in {dtype}"
         choice = ops.select_weight_kernel(
             self._request(WeightKernelOffer, purpose, f"--weight-kernel {role}=NAME"),
             self.offers(WeightKernelOffer),

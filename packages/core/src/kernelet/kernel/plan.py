@@ -26,6 +26,7 @@ def plan_facts(plan: EnginePlan) -> list[tuple[str, str]]:
         ("architecture", plan.architecture),
         ("row", plan.row),
         ("dtype", plan.dtype),
+        ("quantization", plan.quantization),
         ("platform", plan.platform),
         ("context", f"{plan.max_model_len} tokens"),
         ("weights", f"{plan.weight_bytes / 2**20:.1f} MiB"),

@@ -11,6 +11,7 @@ import torch
 from kernelet.config import ModelConfig
 from kernelet.contracts.executor import Communicator, LayerPlan
 from kernelet.contracts.plugins import PluginView
+from kernelet.contracts.quant import QuantizationMethod
 from kernelet.layers.dtypes import dtype_name
 from kernelet.layers.ops import OpTable
 
@@ -64,6 +65,7 @@ class ModelContext:
         parallel: Tensor-parallel state.
         block_size: Tokens a block of the cache.
         layer_plans: Each layer appends what it selected and why the others were refused.
+        quantization: Says how weights are stored; None: as they are computed with.
     """
 
     config: ModelConfig
@@ -74,6 +76,7 @@ class ModelContext:
     parallel: TensorParallel = SINGLE_RANK
     block_size: int = 16
     layer_plans: list[LayerPlan] = field(default_factory=list)
+    quantization: QuantizationMethod | None = None
 
     @property
     def dtype_name(self) -> str:

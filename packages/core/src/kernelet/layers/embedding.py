@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kernelet.contracts.op import DENSE, WeightScheme
+from kernelet.errors import UnsupportedModelError
 from kernelet.layers.context import ModelContext
 from kernelet.layers.dtypes import wide
-from kernelet.layers.kernels import select_kernel
+from kernelet.layers.kernels import Part, serve
 from kernelet.layers.weights import Layer, Shard, Weight
 
 
@@ -19,8 +19,11 @@ class Embedding(Layer):
     """A table of rows, whole on every rank.
 
     Attributes:
+        served: How the table is stored, and its kernel.
         scale: Factor of the rows, first rounded to the model's dtype where ``round_scale`` says so.
     """
+
+    makes_logits = False
 
     def __init__(
         self,
@@ -31,11 +34,11 @@ class Embedding(Layer):
         *,
         scale: float = 1.0,
         round_scale: bool = False,
-        scheme: WeightScheme = DENSE,
     ) -> None:
         super().__init__(name)
         self.weight = Weight(context, f"{name}.weight", {"": Shard.whole(rows)}, Shard.whole(size))
-        self.kernel = select_kernel(context, name, "embedding", (rows, size), scheme)
+        self.served = serve(context, name, "embedding", (rows, size), size, head=self.makes_logits)
+        self.kernel = self.served.kernel
         self.scale = float(torch.tensor(scale, dtype=context.dtype)) if round_scale else scale
         self.prepared: Any = None
 
@@ -47,7 +50,7 @@ class Embedding(Layer):
 
     def prepare(self, table: Tensor) -> None:
         """Gives the table to the kernel."""
-        self.prepared = self.kernel.prepare({"weight": table})
+        self.prepared = self.served.prepare(table)
 
     def forward(self, ids: Tensor) -> Tensor:
         """int64 [tokens] -> [tokens, size]."""
@@ -62,6 +65,7 @@ class Head(Layer):
     ``TiedEmbedding`` gives it its table.
 
     Attributes:
+        served: How the weight is stored, and its kernel.
         scale: Factor of the logits.
         soft_cap: ``cap * tanh(logits / cap)``; None: no cap.
     """
@@ -77,14 +81,15 @@ class Head(Layer):
         scale: float = 1.0,
         soft_cap: float | None = None,
         tied: bool = False,
-        scheme: WeightScheme = DENSE,
     ) -> None:
         super().__init__(name)
         self.parallel = context.parallel
         self.shard = Shard.even(context, rows, name)
         self.weight = None if tied else Weight(context, f"{name}.weight", {"": self.shard}, Shard.whole(size))
         self.bias_weight = Weight(context, f"{name}.bias", {"": self.shard}) if bias else None
-        self.kernel = select_kernel(context, name, "linear", (self.shard.size, size), scheme)
+        part = Part(name=name, outputs=rows, rows=self.shard.size)
+        self.served = serve(context, name, "linear", (self.shard.size, size), size, [part], head=True)
+        self.kernel = self.served.kernel
         self.scale = scale
         self.soft_cap = soft_cap
         self.prepared: Any = None
@@ -101,7 +106,7 @@ class Head(Layer):
 
     def prepare(self, table: Tensor) -> None:
         """Gives this rank's rows of the vocabulary to the kernel."""
-        self.prepared = self.kernel.prepare({"weight": table})
+        self.prepared = self.served.prepare(table)
 
     def forward(self, states: Tensor) -> Tensor:
         """[rows, size] -> [rows, vocab]."""
@@ -118,9 +123,20 @@ class TiedEmbedding(Embedding):
     """An embedding whose table is the head's weight too; both kernels share the memory when they keep it as it is."""
 
     head: Head | None = None
+    makes_logits = True
 
     def tie(self, head: Head) -> None:
-        """Names the head that shares the table."""
+        """Names the head that shares the table.
+
+        Raises:
+            UnsupportedModelError: they are to be stored differently.
+        """
+        ours, theirs = self.served.scheme, head.served.scheme
+        if ours != theirs:
+            raise UnsupportedModelError(
+                f"{self.name} and {head.name} are one weight, and are to be stored differently: {ours.describe()} and "
+                f"{theirs.describe()}. Quantize both or none"
+            )
         object.__setattr__(self, "head", head)  # not a child: the model owns it
 
     def finish(self) -> None:

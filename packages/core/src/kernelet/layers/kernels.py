@@ -1,10 +1,112 @@
-"""How a layer gets the kernel of its weight."""
+"""How a layer gets the kernel of its weight, and in which form the weight comes to it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
 from kernelet.contracts.op import DENSE, Role, WeightKernel, WeightScheme
-from kernelet.errors import PluginError
+from kernelet.contracts.quant import QuantizationMethod, QuantLayer
+from kernelet.errors import PluginError, SelectionError
 from kernelet.layers.context import ModelContext
+from kernelet.layers.stored import Module, ask, canonical_tensors
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """What a weight is made of.
+
+    Attributes:
+        name: Name of the module in the checkpoint.
+        outputs: Its rows over all ranks.
+        rows: Its rows on this rank.
+    """
+
+    name: str
+    outputs: int
+    rows: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """A layer's weight as it is stored, and what computes with it.
+
+    Attributes:
+        kernel: The selected weight kernel.
+        scheme: How the weight is stored.
+        modules: What the weight is made of, in the order of its rows; where it is one of experts, of each in turn.
+        method: Who quantizes; None: nobody, the weight is stored as it is.
+    """
+
+    kernel: WeightKernel
+    scheme: WeightScheme = DENSE
+    modules: Sequence[Module] = ()
+    method: QuantizationMethod | None = None
+
+    def canonical(self, weight: Tensor) -> Mapping[str, Tensor]:
+        """Canonical tensors of an unquantized weight [out, in] or [experts, out, in], which stays as it is.
+
+        Raises:
+            PluginError: the method makes something else than its scheme says.
+        """
+        if self.method is None:
+            return {"weight": weight}
+        return canonical_tensors(self.method, self.scheme, self.modules, weight)
+
+    def prepare(self, weight: Tensor) -> Any:
+        """Quantizes an unquantized weight, if it is to be, and gives it to the kernel."""
+        return self.kernel.prepare(self.canonical(weight))
+
+
+def serve(
+    context: ModelContext,
+    name: str,
+    role: Role,
+    shape: tuple[int, ...],
+    inputs: int,
+    parts: Sequence[Part] = (),
+    *,
+    head: bool = False,
+) -> Served:
+    """Asks the quantization method how a layer's weight is stored, and selects the kernel for that.
+
+    Args:
+        context: The model's context.
+        name: The layer's global name.
+        role: What the weight is used for.
+        shape: This rank's [out, in], or [experts, out, in].
+        inputs: Inputs over all ranks.
+        parts: What the checkpoint has for it, in the order of the rows, and of the experts; none: one module of the
+            layer's name.
+        head: It makes the logits.
+
+    Raises:
+        SelectionError: if no kernel serves it.
+        UnsupportedModelError: if its parts are stored differently.
+        PluginError: if a plugin's class is none of what it should be.
+    """
+    method = context.quantization
+    if method is None:
+        return Served(kernel=select_kernel(context, name, role, shape))
+    rows = shape[-2]
+    modules = [
+        Module(
+            layer=QuantLayer(
+                name=part.name, role=role, shape=(part.outputs, inputs), dtype=context.dtype_name, head=head
+            ),
+            rows=part.rows,
+        )
+        for part in parts or (Part(name=name, outputs=rows, rows=rows),)
+    ]
+    scheme = ask(method, name, modules)
+    if scheme is None:
+        return Served(kernel=select_kernel(context, name, role, shape))
+    return Served(
+        kernel=select_kernel(context, name, role, shape, scheme), scheme=scheme, modules=modules, method=method
+    )
 
 
 def select_kernel(
@@ -20,12 +122,15 @@ def select_kernel(
         scheme: How the weight is stored.
 
     Raises:
-        SelectionError: if no kernel serves it.
+        SelectionError: if no kernel serves it; names the layer.
         PluginError: if the plugin's target is no weight kernel.
     """
-    choice = context.plugins.select_weight_kernel(role, scheme, context.dtype_name, shape)
+    try:
+        choice = context.plugins.select_weight_kernel(role, scheme, context.dtype_name, shape)
+    except SelectionError as error:
+        raise SelectionError(f"{name}: {error}") from error
     offer = choice.chosen.offer
-    context.record(name, role, offer.name, f"{scheme.opaque or scheme.element} {list(shape)}", choice.refused)
+    context.record(name, role, offer.name, f"{scheme.describe()} {list(shape)}", choice.refused)
     target = context.plugins.load(choice.chosen)
     kernel = target(context.plugins.settings(choice.chosen.plugin), role, scheme)
     if not isinstance(kernel, WeightKernel):

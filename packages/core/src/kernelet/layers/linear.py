@@ -7,9 +7,8 @@ from typing import Any
 
 from torch import Tensor
 
-from kernelet.contracts.op import DENSE, WeightScheme
 from kernelet.layers.context import ModelContext
-from kernelet.layers.kernels import select_kernel
+from kernelet.layers.kernels import Part, serve
 from kernelet.layers.weights import Layer, Shard, Weight
 
 
@@ -17,6 +16,7 @@ class Linear(Layer):
     """``x @ weight.T + bias`` with the kernel that was selected for the weight.
 
     Attributes:
+        served: How the weight is stored, and its kernel.
         kernel: The selected weight kernel.
         prepared: What the kernel made of the weight; None before ``finish``.
         bias: [out] or None.
@@ -30,13 +30,25 @@ class Linear(Layer):
         outputs: Mapping[str, Shard],
         inputs: Shard,
         bias: bool = False,
-        scheme: WeightScheme = DENSE,
+        sources: Sequence[str] = (),
     ) -> None:
+        """Selects the kernel.
+
+        Args:
+            context: The model's context.
+            name: Global name.
+            outputs: Parts of the output axis, by name.
+            inputs: Input axis.
+            bias: It has a bias.
+            sources: Names of the modules that hold the parts in checkpoints; empty: one module of the layer's name.
+        """
         super().__init__(name)
         self.weight = Weight(context, f"{name}.weight", dict(outputs), inputs)
         self.bias_weight = Weight(context, f"{name}.bias", dict(outputs)) if bias else None
-        rows = sum(part.size for part in outputs.values())
-        self.kernel = select_kernel(context, name, "linear", (rows, inputs.size), scheme)
+        shape = (sum(part.size for part in outputs.values()), inputs.size)
+        parts = parts_of(sources or (name,), outputs)
+        self.served = serve(context, name, "linear", shape, inputs.full, parts)
+        self.kernel = self.served.kernel
         self.prepared: Any = None
         self.bias: Tensor | None = None
 
@@ -44,13 +56,29 @@ class Linear(Layer):
         return [self.weight] if self.bias_weight is None else [self.weight, self.bias_weight]
 
     def finish(self) -> None:
-        self.prepared = self.kernel.prepare({"weight": self.weight.take()})
+        self.prepared = self.served.prepare(self.weight.take())
         if self.bias_weight is not None:
             self.bias = self.bias_weight.take()
 
     def forward(self, x: Tensor) -> Tensor:
         """[rows, in] -> [rows, out]."""
         return self.kernel.apply(x, self.prepared, self.bias)
+
+
+def parts_of(sources: Sequence[str], outputs: Mapping[str, Shard]) -> list[Part]:
+    """Modules of the checkpoint with their rows: one each, or one for all.
+
+    Raises:
+        ValueError: if the numbers differ.
+    """
+    shards = list(outputs.values())
+    if len(sources) == 1:
+        return [
+            Part(name=sources[0], outputs=sum(part.full for part in shards), rows=sum(part.size for part in shards))
+        ]
+    return [
+        Part(name=source, outputs=shard.full, rows=shard.size) for source, shard in zip(sources, shards, strict=True)
+    ]
 
 
 class ReplicatedLinear(Linear):
@@ -74,13 +102,21 @@ class MergedLinear(Linear):
 
     Args:
         parts: Outputs of each over all ranks, by name, in order.
+        sources: Names of their modules in checkpoints, in the same order, or of one that holds them all.
     """
 
     def __init__(
-        self, context: ModelContext, name: str, inputs: int, parts: Mapping[str, int], *, bias: bool = False
+        self,
+        context: ModelContext,
+        name: str,
+        inputs: int,
+        parts: Mapping[str, int],
+        *,
+        bias: bool = False,
+        sources: Sequence[str] = (),
     ) -> None:
         outputs = {part: Shard.even(context, size, f"{name} ({part})") for part, size in parts.items()}
-        super().__init__(context, name, outputs=outputs, inputs=Shard.whole(inputs), bias=bias)
+        super().__init__(context, name, outputs=outputs, inputs=Shard.whole(inputs), bias=bias, sources=sources)
 
 
 class QKVLinear(Linear):
@@ -103,6 +139,7 @@ class QKVLinear(Linear):
         num_kv_heads: int,
         head_size: int,
         bias: bool = False,
+        sources: Sequence[str] = (),
     ) -> None:
         query = Shard.even(context, num_heads, f"{name} (query heads)")
         key = kv_head_shard(context, num_kv_heads, name)
@@ -110,7 +147,7 @@ class QKVLinear(Linear):
             part: Shard(heads.full * head_size, heads.start * head_size, heads.size * head_size)
             for part, heads in (("q", query), ("k", key), ("v", key))
         }
-        super().__init__(context, name, outputs=outputs, inputs=Shard.whole(inputs), bias=bias)
+        super().__init__(context, name, outputs=outputs, inputs=Shard.whole(inputs), bias=bias, sources=sources)
         self.num_heads = query.size
         self.num_kv_heads = key.size
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from torch import Tensor
 
-from kernelet.contracts.op import DENSE, WeightScheme
 from kernelet.layers.context import ModelContext
 from kernelet.layers.dtypes import wide
-from kernelet.layers.kernels import select_kernel
+from kernelet.layers.kernels import Part, serve
 from kernelet.layers.linear import Linear, ReplicatedLinear
 from kernelet.layers.weights import Layer, Shard, Weight
 
@@ -69,8 +68,19 @@ class Experts(Layer):
         hidden: int,
         middle: int,
         activation: str,
-        scheme: WeightScheme = DENSE,
+        sources: Sequence[str] = (),
     ) -> None:
+        """Selects the kernels.
+
+        Args:
+            context: The model's context.
+            name: Global name.
+            num_experts: Number of experts.
+            hidden: Width of the residual stream.
+            middle: Width of each expert.
+            activation: Name of the activation.
+            sources: Names that checkpoints have for gate, up and down, with ``{expert}``.
+        """
         super().__init__(name)
         self.num_experts = num_experts
         self.ops = context.ops
@@ -80,10 +90,14 @@ class Experts(Layer):
         up_name, down_name = f"{name}.gate_up_proj", f"{name}.down_proj"
         self.gate_up = Weight(context, f"{up_name}.weight", both, Shard.whole(hidden), num_experts)
         self.down = Weight(context, f"{down_name}.weight", {"": Shard.whole(hidden)}, share, num_experts)
+        gate, up, down = sources or (f"{name}.{{expert}}.{part}_proj" for part in ("gate", "up", "down"))
+        modules = list(_parts(num_experts, [(gate, share), (up, share)]))
         shape = (num_experts, 2 * share.size, hidden)
-        self.up_kernel = select_kernel(context, up_name, "grouped_linear", shape, scheme)
+        self.up_served = serve(context, up_name, "grouped_linear", shape, hidden, modules)
+        modules = list(_parts(num_experts, [(down, Shard.whole(hidden))]))
         shape = (num_experts, hidden, share.size)
-        self.down_kernel = select_kernel(context, down_name, "grouped_linear", shape, scheme)
+        self.down_served = serve(context, down_name, "grouped_linear", shape, middle, modules)
+        self.up_kernel, self.down_kernel = self.up_served.kernel, self.down_served.kernel
         self.prepared_up: Any = None
         self.prepared_down: Any = None
 
@@ -91,13 +105,19 @@ class Experts(Layer):
         return [self.gate_up, self.down]
 
     def finish(self) -> None:
-        self.prepared_up = self.up_kernel.prepare({"weight": self.gate_up.take()})
-        self.prepared_down = self.down_kernel.prepare({"weight": self.down.take()})
+        self.prepared_up = self.up_served.prepare(self.gate_up.take())
+        self.prepared_down = self.down_served.prepare(self.down.take())
 
     def forward(self, x: Tensor, expert: int) -> Tensor:
         """[rows, hidden] -> this rank's part of the sum, [rows, hidden], for rows of one expert."""
         gated = self.ops.act_and_mul(self.up_kernel.apply_grouped(x, self.prepared_up, expert), self.activation)
         return self.down_kernel.apply_grouped(gated, self.prepared_down, expert)
+
+
+def _parts(num_experts: int, sources: Sequence[tuple[str, Shard]]) -> Iterator[Part]:
+    for expert in range(num_experts):
+        for source, shard in sources:
+            yield Part(name=source.format(expert=expert), outputs=shard.full, rows=shard.size)
 
 
 class MixtureOfExperts(Layer):

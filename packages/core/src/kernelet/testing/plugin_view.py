@@ -67,7 +67,7 @@ class FixedPlugins:
     ) -> Choice[WeightKernelOffer]:
         self.asked.append((role, dtype, shape))
         fitting = [owned for owned in self.offers(WeightKernelOffer) if role in owned.offer.roles]
-        return self._first(f"weight kernel for {scheme.opaque or scheme.element} {role}", fitting)
+        return self._first(f"weight kernel for {scheme.describe()} {role}", fitting)
 
     def select_op(self, op: str, dtype: str) -> Choice[OpOffer] | None:
         fitting = [owned for owned in self.offers(OpOffer) if owned.offer.op == op]

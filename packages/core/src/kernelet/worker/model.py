@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,9 @@ from kernelet.layers.ops import OpTable
 from kernelet.layers.weights import weight_bytes
 from kernelet.loading.loader import load
 from kernelet.worker.checkpoint import open_checkpoint
+from kernelet.worker.quantization import make_quantization
+
+logger = logging.getLogger("kernelet.worker")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,9 +57,12 @@ def load_model(config: EngineConfig, plugins: PluginView, device: Any) -> Loaded
         ops=OpTable(plugins, config.model.dtype),
         plugins=plugins,
         block_size=config.cache.block_size,
+        quantization=make_quantization(config.model, plugins),
     )
     info: ModelInfo = plugins.load(owned, owned.offer.describe)(config.model.hf_config)
     model: Model = plugins.load(owned)(context)
+    for entry in context.quantization.unused() if context.quantization else ():
+        logger.warning("quantization %s: %s matches no module of the model", config.model.quantization, entry)
     size = weight_bytes(model) if isinstance(model, torch.nn.Module) else 0
     load(model, open_checkpoint(config.model, plugins))
     return LoadedModel(model=model, row=info.row, plans=(*context.ops.plans, *context.layer_plans), weight_bytes=size)

@@ -99,6 +99,7 @@ class ModelWorker(Worker):
             layers=(*self._loaded.plans, *self._caches.plans),
             max_model_len=model.max_model_len,
             weight_bytes=self._loaded.weight_bytes,
+            quantization=model.quantization or "",
         )
 
     def execute_model(self, plan: StepPlan) -> None:

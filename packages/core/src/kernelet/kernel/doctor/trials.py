@@ -36,6 +36,7 @@ from kernelet.contracts.model import (
 from kernelet.contracts.offer import Offer, Settings
 from kernelet.contracts.op import DENSE, Op, OpOffer, Support, WeightKernel, WeightKernelOffer
 from kernelet.contracts.platform import Device, PlatformOffer
+from kernelet.contracts.quant import QuantizationMethod, QuantOffer
 from kernelet.contracts.sampling import LogitsProcessor, LogitsProcessorOffer
 from kernelet.contracts.stats import EngineInfo, StatLogger, StatLoggerOffer
 from kernelet.contracts.versions import API_VERSIONS, ApiVersion
@@ -86,6 +87,7 @@ INTERFACES: Mapping[type[Offer], type] = MappingProxyType(
         CachePolicyOffer: EvictionPolicy,
         ModelSourceOffer: ModelSource,
         WeightFormatOffer: WeightReader,
+        QuantOffer: QuantizationMethod,
         ExecutorOffer: Executor,
         CommunicatorOffer: Communicator,
         SchedulerOffer: SchedulingPolicy,
@@ -238,4 +240,4 @@ MADE: Mapping[type[Offer], Trial] = MappingProxyType(
         StatLoggerOffer: _stat_logger,
     }
 )
-"""Kinds whose object is made here; models, readers, executors and communicators need a model, files or other ranks."""
+"""Kinds whose object is made here; models, their quantization, readers, executors and communicators need more."""

@@ -172,7 +172,10 @@ def select_weight_kernel(
         if supporting:
             lower = {o.offer.name: "lower priority" for o in fitting if o.offer.priority < supporting[0].offer.priority}
             return best(request, supporting, refused | lower)
-    return best(request, [], refused)
+    try:
+        return best(request, [], refused)
+    except SelectionError as error:
+        raise SelectionError(f"{error}\nTo serve it, {request.kind.how_to_get}.") from None
 
 
 def _ask(owned: Owned[WeightKernelOffer], supports: Callable[[], Support]) -> Support:

@@ -44,18 +44,19 @@ class Request:
 
 
 def by_name(request: Request, offers: Sequence[Owned[O]], name: str) -> Owned[O]:
-    """The offer of that name.
+    """The offer of that name, or that claims it.
 
     Raises:
         SelectionError: there is none; lists the choices and the plugins that do not run.
     """
     for owned in offers:
-        if owned.offer.name == name:
+        if name in {owned.offer.name, *request.kind.claims(owned.offer)}:
             return owned
     names = [owned.offer.name for owned in offers]
+    get = "" if offers else f" {request.kind.how_to_get[0].upper()}{request.kind.how_to_get[1:]}."
     raise SelectionError(
         f"No {request.kind.label} is named {name!r}{close_to(name, names)}. "
-        f"Choices: {listed(offers)}.{left_out(request)}"
+        f"Choices: {listed(offers)}.{get}{left_out(request)}"
     )
 
 

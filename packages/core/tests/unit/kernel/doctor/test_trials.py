@@ -19,6 +19,7 @@ from kernelet.contracts.model import (
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.op import Op, OpOffer, Support, WeightKernel, WeightKernelOffer
 from kernelet.contracts.platform import PlatformOffer
+from kernelet.contracts.quant import QuantizationMethod, QuantOffer
 from kernelet.contracts.sampling import LogitsProcessor, LogitsProcessorOffer
 from kernelet.contracts.stats import StatLogger, StatLoggerOffer
 from kernelet.errors import PluginError
@@ -103,6 +104,14 @@ class Keyed(Keyless):
     open = classmethod(lambda cls, folder, settings: cls(folder, settings["memory_bytes"]))
 
 
+class Unquantized(QuantizationMethod):
+    def scheme(self, layer):
+        return None
+
+    def canonical(self, layer, stored):
+        return {}
+
+
 BOTH = ["implements its contract", "made with the plugin's options"]
 PLATFORM = {"probe": "m:p", "config": "m:C", "worker": "m:W"}
 WEIGHTS = WeightFormatOffer(name="a", target="m:A", patterns=("*.a",))
@@ -120,6 +129,7 @@ GOOD = [
     (StatLoggerOffer(name="a", target="m:A", api="2.0"), Logger, BOTH),
     (PlatformOffer(name="a", target="m:A", **PLATFORM), NullDevice, BOTH),
     (WEIGHTS, Reader, BOTH[:1]),
+    (QuantOffer(name="a", target="m:A"), Unquantized, BOTH[:1]),
     (WEIGHTS, Keyed, BOTH[:1]),
 ]
 
@@ -132,7 +142,8 @@ def test_what_keeps_its_contract(offer, target, done):
 def test_every_kind_is_tried_somehow():
     kinds = {kind.offer for kind in KINDS}
     assert set(INTERFACES) | {ModelArchitectureOffer, OpOffer} == kinds
-    assert kinds - set(MADE) == {ModelArchitectureOffer, WeightFormatOffer, ExecutorOffer, CommunicatorOffer}
+    unmade = {ModelArchitectureOffer, WeightFormatOffer, QuantOffer, ExecutorOffer, CommunicatorOffer}
+    assert kinds - set(MADE) == unmade
 
 
 def test_an_attention_is_made_for_each_of_its_kinds():
