@@ -1,6 +1,9 @@
 #include "linear/linear.h"
 
+#include <nanobind/stl/string.h>
+
 #include "bindings/bind.h"
+#include "linear/dense.h"
 
 namespace nb = nanobind;
 
@@ -24,6 +27,30 @@ void bind_linear(nb::module_& m) {
             self.gather(at<const int64_t>(ids), count, at<void>(out));
           },
           nb::arg("ids"), nb::arg("count"), nb::arg("out"), nb::call_guard<nb::gil_scoped_release>());
+
+  nb::class_<DenseLinear, PackedLinear>(m, "DenseLinear")
+      .def(
+          "__init__",  // keeps `owner`, whose memory the panels are
+          [](DenseLinear* self, int dtype, int64_t outputs, int64_t inputs, Address panels, nb::object) {
+            new (self) DenseLinear(static_cast<Dtype>(dtype), outputs, inputs, at<const void>(panels));
+          },
+          nb::arg("dtype"), nb::arg("outputs"), nb::arg("inputs"), nb::arg("panels"), nb::arg("owner"),
+          nb::keep_alive<1, 6>())
+      .def_static("layout", [](int dtype) { return DenseLinear::layout(static_cast<Dtype>(dtype)); }, nb::arg("dtype"))
+      .def_static(
+          "packed_bytes",
+          [](int dtype, int64_t outputs, int64_t inputs) {
+            return DenseLinear::packed_bytes(static_cast<Dtype>(dtype), outputs, inputs);
+          },
+          nb::arg("dtype"), nb::arg("outputs"), nb::arg("inputs"))
+      .def_static(
+          "pack",
+          [](int dtype, Address weight, int64_t stride, int64_t outputs, int64_t inputs, Address panels) {
+            DenseLinear::pack(static_cast<Dtype>(dtype), at<const void>(weight), stride, outputs, inputs,
+                              at<void>(panels));
+          },
+          nb::arg("dtype"), nb::arg("weight"), nb::arg("stride"), nb::arg("outputs"), nb::arg("inputs"),
+          nb::arg("panels"), nb::call_guard<nb::gil_scoped_release>());
 }
 
 }  // namespace kernelet

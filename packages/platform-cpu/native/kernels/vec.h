@@ -73,13 +73,17 @@ inline bf16 to_bf16(float x) {
 }
 
 
+#if defined(__AVX512F__)
+constexpr __mmask16 kAll = 0xffff;  // the forms without a mask start from a vector that GCC 12 warns of
+#endif
+
 // kLanes numbers of 16 bits, widened.
 inline vf load(const bf16* p) {
   return (vf)(__builtin_convertvector(*reinterpret_cast<const vh*>(p), vu) << 16);
 }
 inline vf load(const fp16* p) {
 #if defined(__AVX512F__)
-  return (vf)_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  return (vf)_mm512_maskz_cvtph_ps(kAll, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 #elif defined(__F16C__)
   return (vf)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
 #else
@@ -100,7 +104,7 @@ inline void store(bf16* p, vf v) {
 }
 inline void store(fp16* p, vf v) {
 #if defined(__AVX512F__)
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_maskz_cvtps_ph(kAll, (__m512)v, _MM_FROUND_TO_NEAREST_INT));
 #elif defined(__F16C__)
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT));
 #else

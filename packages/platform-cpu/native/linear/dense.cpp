@@ -1,0 +1,126 @@
+#include "linear/dense.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "isa/isa.h"
+#include "kernels/table.h"
+#include "linear/scratch.h"
+#include "pool/pool.h"
+
+namespace kernelet {
+namespace {
+
+// Rows that are computed before the next ones: memory for their tiles is bounded, and the weight is read once for all.
+constexpr int64_t kRowsAtOnce = 576;
+// What of the tiles, and of the panels, a task goes over again and again: both fit a second-level cache.
+constexpr int64_t kTileBytes = 192 << 10;
+constexpr int64_t kPanelBytes = 128 << 10;
+constexpr int64_t kTasksPerThread = 4;
+// Fewer numbers are made a tile, or copied, by the caller alone.
+constexpr int64_t kShared = 16 << 10;
+
+const DenseKernels::Storage& storage_of(Dtype dtype) { return kernels().dense.storage[static_cast<int>(dtype)]; }
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// fn(task) for each task: by the pool if they hold many numbers.
+template <class F>
+void share(int64_t numbers, int64_t tasks, F&& fn) {
+  if (numbers >= kShared && tasks > 1) {
+    pool().run(tasks, fn);
+  } else {
+    for (int64_t task = 0; task < tasks; ++task) fn(task);
+  }
+}
+
+}  // namespace
+
+DenseLinear::DenseLinear(Dtype storage, int64_t outputs, int64_t inputs, const void* panels)
+    : PackedLinear(outputs, inputs),
+      storage_(storage),
+      kernel_(storage_of(storage)),
+      panels_(static_cast<const char*>(panels)) {}
+
+std::string DenseLinear::layout(Dtype storage) {
+  return "panels of " + std::to_string(storage_of(storage).columns);
+}
+
+int64_t DenseLinear::packed_bytes(Dtype storage, int64_t outputs, int64_t inputs) {
+  const int64_t columns = storage_of(storage).columns;
+  return ceil_div(outputs, columns) * columns * inputs * size_of(storage);
+}
+
+void DenseLinear::pack(Dtype storage, const void* weight, int64_t stride, int64_t outputs, int64_t inputs,
+                       void* panels) {
+  const DenseKernels::Storage& kernel = storage_of(storage);
+  const int64_t size = size_of(storage);
+  share(outputs * inputs, ceil_div(outputs, kernel.columns), [&](int64_t panel) {
+    const int64_t first = panel * kernel.columns;
+    const int64_t count = std::min<int64_t>(outputs - first, kernel.columns);
+    kernel.pack(static_cast<const char*>(weight) + first * stride * size, stride, count, inputs,
+                static_cast<char*>(panels) + first * inputs * size);
+  });
+}
+
+void DenseLinear::apply(const void* x, int64_t rows, void* y, Dtype dtype, const void* bias) const {
+  if ((dtype == Dtype::float64) != (storage_ == Dtype::float64))
+    throw std::invalid_argument("float64 goes with float64 weights only");
+  bias = padded(bias, dtype);
+  for (int64_t first = 0; first < rows; first += kRowsAtOnce) {
+    const int64_t count = std::min(rows - first, kRowsAtOnce);
+    apply_some(static_cast<const char*>(x) + first * inputs() * size_of(dtype), count,
+               static_cast<char*>(y) + first * outputs() * size_of(dtype), dtype, bias);
+  }
+}
+
+void DenseLinear::apply_some(const void* x, int64_t rows, void* y, Dtype dtype, const void* bias) const {
+  const DenseProduct product = {tiles_of(x, rows, dtype), rows, inputs(), outputs(), panels_, bias, y, dtype};
+  const int64_t tiles = ceil_div(rows, kernel_.tile_rows);
+  const int64_t tile_bytes = std::min<int64_t>(rows, kernel_.tile_rows) * inputs() * sum_bytes();
+  const int64_t block = std::clamp<int64_t>(kTileBytes / std::max<int64_t>(tile_bytes, 1), 1, tiles);
+  const int64_t blocks = ceil_div(tiles, block);
+  // Panels of a task: even, since one row takes two at once.
+  const int64_t fair = ceil_div(panels() * blocks, pool().threads() * kTasksPerThread);
+  const int64_t group = ceil_div(std::clamp<int64_t>(kPanelBytes / std::max<int64_t>(panel_bytes(), 1), 1, fair), 2) * 2;
+  const int64_t groups = ceil_div(panels(), group);
+  pool().run(groups * blocks, [&](int64_t task) {
+    const int64_t panel = task % groups * group, tile = task / groups * block;
+    kernel_.multiply(product, panel, std::min(panel + group, panels()), tile, std::min(tile + block, tiles));
+  });
+}
+
+const void* DenseLinear::tiles_of(const void* x, int64_t rows, Dtype dtype) const {
+  if (rows == 1 && size_of(dtype) == sum_bytes()) return x;
+  static thread_local Scratch scratch;
+  char* tiles = static_cast<char*>(scratch.take(rows * inputs() * sum_bytes()));
+  share(rows * inputs(), ceil_div(rows, kernel_.tile_rows), [&](int64_t tile) {
+    const int64_t first = tile * kernel_.tile_rows;
+    const int64_t count = std::min<int64_t>(rows - first, kernel_.tile_rows);
+    kernel_.tile(static_cast<const char*>(x) + first * inputs() * size_of(dtype), count, inputs(), dtype,
+                 tiles + first * inputs() * sum_bytes());
+  });
+  return tiles;
+}
+
+const void* DenseLinear::padded(const void* bias, Dtype dtype) const {
+  if (!bias) return nullptr;
+  static thread_local Scratch scratch;
+  const int64_t used = outputs() * sum_bytes(), all = panels() * kernel_.columns * sum_bytes();
+  char* copy = static_cast<char*>(scratch.take(all));
+  kernel_.tile(bias, 1, outputs(), dtype, copy);
+  std::fill(copy + used, copy + all, 0);
+  return copy;
+}
+
+void DenseLinear::gather(const int64_t* ids, int64_t count, void* out) const {
+  for (int64_t i = 0; i < count; ++i)
+    if (ids[i] < 0 || ids[i] >= outputs())
+      throw std::out_of_range("id " + std::to_string(ids[i]) + " of a table of " + std::to_string(outputs()) + " rows");
+  share(count * inputs(), count, [&](int64_t i) {
+    kernel_.unpack(panels_ + ids[i] / kernel_.columns * panel_bytes(), ids[i] % kernel_.columns, inputs(),
+                   static_cast<char*>(out) + i * inputs() * size_of(storage_));
+  });
+}
+
+}  // namespace kernelet
