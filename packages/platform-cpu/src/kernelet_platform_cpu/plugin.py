@@ -56,7 +56,7 @@ def kernelet_weight_kernels() -> Sequence[WeightKernelOffer]:
     return (
         WeightKernelOffer(
             name="torch-dense",
-            target="kernelet_platform_cpu.linear:TorchDense",
+            target="kernelet_platform_cpu.linear.torch_dense:TorchDense",
             roles=("linear", "grouped_linear", "embedding"),
             required_features=frozenset({"cpu"}),
             summary="Unquantized weights in torch, packed where that is faster",

@@ -5,9 +5,9 @@ import torch
 
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.op import DENSE, WeightScheme
-from kernelet_platform_cpu import linear
+from kernelet_platform_cpu.linear import torch_dense
 from kernelet_platform_cpu.cpuinfo import cpu_flags
-from kernelet_platform_cpu.linear import TorchDense
+from kernelet_platform_cpu.linear.torch_dense import TorchDense
 
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 4e-3, torch.bfloat16: 2e-2}
 
@@ -21,7 +21,7 @@ HARDWARE = pytest.param(
 
 @pytest.fixture(params=[HARDWARE, pytest.param(False, id="without")])
 def kernel(request, monkeypatch):
-    monkeypatch.setattr(linear, "multiplies_bfloat16", lambda flags: request.param)
+    monkeypatch.setattr(torch_dense, "multiplies_bfloat16", lambda flags: request.param)
     return lambda role, **values: TorchDense(Settings(plugin="platform-cpu", values=values), role, DENSE)
 
 
@@ -57,7 +57,7 @@ def test_embedding(kernel):
 
 
 def test_packing_is_for_bfloat16_with_hardware_only(kernel):
-    packs = linear.multiplies_bfloat16(None)
+    packs = torch_dense.multiplies_bfloat16(None)
     weight = torch.randn(32, 16)
     assert kernel("linear").prepare({"weight": weight}) is weight
     assert kernel("linear").prepare({"weight": weight.bfloat16()}).is_mkldnn == packs
