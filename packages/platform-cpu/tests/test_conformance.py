@@ -1,5 +1,11 @@
 from __future__ import annotations
 
-from kernelet_platform_cpu.conformance import TestPackage, TestPlatform, TestTorchDense, TestTorchPagedAttention
+from kernelet_platform_cpu.conformance import (
+    TestNativeDense,
+    TestPackage,
+    TestPlatform,
+    TestTorchDense,
+    TestTorchPagedAttention,
+)
 
-__all__ = ["TestPackage", "TestPlatform", "TestTorchDense", "TestTorchPagedAttention"]
+__all__ = ["TestNativeDense", "TestPackage", "TestPlatform", "TestTorchDense", "TestTorchPagedAttention"]

@@ -11,7 +11,8 @@ from kernelet.testing.attention import AttentionSuite
 from kernelet.testing.offered import Offered, find_offer
 from kernelet.testing.package import PackageSuite
 from kernelet.testing.platform import PlatformCapabilities, PlatformSuite
-from kernelet.testing.weight_kernel import WeightKernelSuite
+from kernelet.testing.weight_kernel import WeightKernelCapabilities, WeightKernelSuite
+from kernelet_platform_cpu.native import native
 
 PLUGIN = "kernelet_platform_cpu.plugin"
 
@@ -39,4 +40,13 @@ class TestTorchPagedAttention(AttentionSuite):
 class TestTorchDense(WeightKernelSuite):
     @pytest.fixture(params=[True, False], ids=["prepacked", "as-it-is"])
     def offered(self, request: pytest.FixtureRequest) -> Offered[WeightKernelOffer]:
-        return find_offer(PLUGIN, WeightKernelOffer, prepack=request.param)
+        return find_offer(PLUGIN, WeightKernelOffer, "torch-dense", prepack=request.param)
+
+
+@pytest.mark.skipif(native() is None, reason="platform-cpu has no kernels of its own here")
+class TestNativeDense(WeightKernelSuite):
+    capabilities = WeightKernelCapabilities(batch_invariant=True, shapes=((48, 128), (37, 24), (70, 129)))
+
+    @pytest.fixture
+    def offered(self) -> Offered[WeightKernelOffer]:
+        return find_offer(PLUGIN, WeightKernelOffer, "native-dense")

@@ -55,6 +55,15 @@ def kernelet_attention_backends() -> Sequence[AttentionOffer]:
 def kernelet_weight_kernels() -> Sequence[WeightKernelOffer]:
     return (
         WeightKernelOffer(
+            name="native-dense",
+            target="kernelet_platform_cpu.linear.native_dense:NativeDense",
+            api="1.2",
+            priority=10,
+            roles=("linear", "grouped_linear", "embedding"),
+            required_features=frozenset({"cpu"}),
+            summary="Unquantized weights in packed panels: every row has the same bits in every batch",
+        ),
+        WeightKernelOffer(
             name="torch-dense",
             target="kernelet_platform_cpu.linear.torch_dense:TorchDense",
             roles=("linear", "grouped_linear", "embedding"),
