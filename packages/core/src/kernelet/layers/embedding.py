@@ -39,6 +39,7 @@ class Embedding(Layer):
         self.weight = Weight(context, f"{name}.weight", {"": Shard.whole(rows)}, Shard.whole(size))
         self.served = serve(context, name, "embedding", (rows, size), size, head=self.makes_logits)
         self.kernel = self.served.kernel
+        self.dtype_name = context.dtype_name
         self.scale = float(torch.tensor(scale, dtype=context.dtype)) if round_scale else scale
         self.prepared: Any = None
 
@@ -54,8 +55,12 @@ class Embedding(Layer):
 
     def forward(self, ids: Tensor) -> Tensor:
         """int64 [tokens] -> [tokens, size]."""
-        rows = self.kernel.apply(ids, self.prepared, None)
+        rows = self.rows(ids)
         return rows if self.scale == 1.0 else rows * self.scale
+
+    def rows(self, ids: Tensor) -> Tensor:
+        """Rows of the table, before the scale."""
+        return self.kernel.apply(ids, self.prepared, None)
 
 
 class Head(Layer):
@@ -120,7 +125,11 @@ class Head(Layer):
 
 
 class TiedEmbedding(Embedding):
-    """An embedding whose table is the head's weight too; both kernels share the memory when they keep it as it is."""
+    """An embedding whose table is the head's weight too.
+
+    It is held once where the head's kernel reads rows of what it made of all of the table, or where both kernels keep
+    it as it is.
+    """
 
     head: Head | None = None
     makes_logits = True
@@ -139,8 +148,21 @@ class TiedEmbedding(Embedding):
             )
         object.__setattr__(self, "head", head)  # not a child: the model owns it
 
+    @property
+    def reads_head(self) -> bool:
+        """Whether rows are read from the head's weight, and there is no other table."""
+        head = self.head
+        return head is not None and head.shard.size == head.shard.full and head.kernel.has_rows(self.dtype_name)
+
     def finish(self) -> None:
         table = self.weight.take()
-        self.prepare(table)
+        if not self.reads_head:
+            self.prepare(table)
         if self.head is not None:
             self.head.prepare(table[self.head.shard.slice])
+
+    def rows(self, ids: Tensor) -> Tensor:
+        """Rows of the table, before the scale."""
+        if self.head is not None and self.reads_head:
+            return self.head.kernel.rows(ids, self.head.prepared)
+        return super().rows(ids)

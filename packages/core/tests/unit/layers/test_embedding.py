@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import torch
 
@@ -73,3 +75,37 @@ def test_a_tied_head_has_no_weight_and_shares_memory():
     assert list(embedding.modules()) == [embedding]
     loaded(embedding)
     assert head.prepared.data_ptr() == embedding.prepared.data_ptr()
+
+
+class ReadsRows:
+    """Keeps a weight transposed, and reads its rows back."""
+
+    def has_rows(self, dtype):
+        return dtype == "float32"
+
+    def prepare(self, weights):
+        return weights["weight"].T.contiguous()
+
+    def apply(self, x, prepared, bias):
+        return x @ prepared
+
+    def rows(self, ids, prepared):
+        return prepared.T[ids]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size", "once"), [("float32", 1, True), ("float64", 1, False), ("float32", 2, False)]
+)
+def test_a_table_is_held_once_where_the_head_reads_its_rows(monkeypatch, dtype, size, once):
+    context = make_context(dtype=getattr(torch, dtype), size=size)
+    embedding, head = TiedEmbedding(context, "embed", 6, 4, scale=3.0), Head(context, "head", 6, 4, tied=True)
+    kernel = ReadsRows()
+    head.kernel, head.served = kernel, dataclasses.replace(head.served, kernel=kernel)
+    embedding.tie(head)
+    loaded(embedding)
+    assert (embedding.prepared is None) == once
+    assert torch.equal(embedding.forward(torch.tensor([5, 0])), TABLE[[5, 0]].to(context.dtype) * 3.0)
+    torch.testing.assert_close(
+        head.kernel.apply(STATES.to(context.dtype), head.prepared, None),
+        (STATES.double() @ TABLE.double().T)[:, : 6 // size].to(context.dtype),
+    )

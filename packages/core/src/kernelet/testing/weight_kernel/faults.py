@@ -194,6 +194,14 @@ class RoundsItsTable(Dense):
         return (weight * 3) / 3 if self.role == "embedding" else weight
 
 
+class SortsRows(Dense):
+    def has_rows(self, dtype: str) -> bool:
+        return True
+
+    def rows(self, ids: Tensor, prepared: Tensor) -> Tensor:
+        return prepared[ids.sort().values]
+
+
 class OneBuffer(Dense):
     buffer: Tensor | None = None
 
@@ -256,6 +264,7 @@ _PLANTED: tuple[tuple[str, type[Any], str], ...] = (
     ("rounds-its-table", RoundsItsTable, "an embedding must return the rows of its table, bit by bit"),
     ("computes-512-rows", ComputesSome, "every row must be computed, of 1031 rows too"),
     ("clamps-ids", ClampsIds, "every row of a table must be found by its id, the last of 33000 too"),
+    ("sorts-ids", SortsRows, "rows() must return rows of the weight, in the order of the ids"),
     ("takes-weights-out-of-the-mapping", Pops, "prepare() must not change the mapping that it is given"),
     ("returns-one-buffer", OneBuffer, "a result must be memory of its own"),
 )

@@ -185,6 +185,19 @@ class WeightKernelSuite(Suite):
                 says = "an embedding must return the rows of its table, bit by bit, in the order of the ids"
                 check_equal(kernel.apply(ids, prepared, None), weights["weight"][ids], says)
 
+    def test_rows_of_a_linear_weight(self, cases: list[Case]) -> None:
+        for case in cases:
+            kernel, prepared, weights = case.prepared()
+            if case.role != "linear" or not kernel.has_rows(case.dtype):
+                continue
+            last = case.shape[0] - 1
+            for ids in (torch.tensor([last, 0, 3, 0, 7]), torch.arange(last + 1), torch.empty(0, dtype=torch.int64)):
+                found = kernel.rows(ids.to(case.device), prepared)
+                says = f"rows() must return rows of the weight, in the order of the ids: a {case}"
+                check_close(found, case.dequantize(weights)[ids], case.tolerance, says)
+                if case.scheme == DENSE:
+                    check_equal(found, weights["weight"][ids.to(case.device)], f"{says}, bit by bit")
+
     def test_ids_at_the_end_of_a_table(
         self,
         offered: Offered[WeightKernelOffer],
