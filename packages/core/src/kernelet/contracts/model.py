@@ -138,7 +138,7 @@ class WeightReader(ABC):
         return None
 
     def mapped_bytes(self) -> int:
-        """Bytes of files that living tensors keep mapped: in use, though the system calls them free. Since model 1.2."""
+        """Bytes of files that living tensors keep mapped, in use though the system calls them free. Since model 1.2."""
         return 0
 
 
