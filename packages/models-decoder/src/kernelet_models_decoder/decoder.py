@@ -15,7 +15,7 @@ from kernelet.layers.embedding import Embedding, Head, TiedEmbedding
 from kernelet.layers.rope_scaling import RopeParameters
 from kernelet.layers.rotary import RopeTable
 from kernelet.layers.step import Step
-from kernelet.layers.weights import finish
+from kernelet.layers.weights import Finisher
 from kernelet.loading.loader import fill
 from kernelet_models_decoder.build import make_layer, make_norm
 from kernelet_models_decoder.checkpoint import weight_map
@@ -64,8 +64,9 @@ class DecoderModel(nn.Module):
             WeightsError: a tensor is missing, unexpected or of another shape; the message names it.
         """
         outer = [self.embedding, self.final_norm, self.head]
-        yield from fill(reader, weight_map(self.spec, outer, self.stack))
-        finish(self)
+        finisher = Finisher(self)
+        yield from fill(reader, weight_map(self.spec, outer, self.stack), finisher.wrote)
+        finisher.close()
 
     def forward(self, inputs: StepInputs) -> Hidden:
         """Runs one step."""

@@ -10,6 +10,7 @@ import torch
 
 from kernelet.config import ModelConfig
 from kernelet.contracts.executor import Communicator, LayerPlan
+from kernelet.contracts.op import PackedWeights
 from kernelet.contracts.plugins import PluginView
 from kernelet.contracts.quant import QuantizationMethod
 from kernelet.layers.dtypes import dtype_name
@@ -64,6 +65,7 @@ class ModelContext:
         plugins: Where layers select their weight kernels.
         parallel: Tensor-parallel state.
         block_size: Tokens a block of the cache.
+        packed: Where prepared weights are kept between starts; None: nowhere.
         layer_plans: Each layer appends what it selected and why the others were refused.
         quantization: Says how weights are stored; None: as they are computed with.
     """
@@ -75,6 +77,7 @@ class ModelContext:
     plugins: PluginView
     parallel: TensorParallel = SINGLE_RANK
     block_size: int = 16
+    packed: PackedWeights | None = None
     layer_plans: list[LayerPlan] = field(default_factory=list)
     quantization: QuantizationMethod | None = None
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from kernelet.errors import UnsupportedModelError
 from kernelet.layers.context import ModelContext
 from kernelet.layers.dtypes import wide
+from kernelet.layers.kept import Kept
 from kernelet.layers.kernels import Part, serve
 from kernelet.layers.weights import Layer, Shard, Weight
 
@@ -40,6 +41,7 @@ class Embedding(Layer):
         self.served = serve(context, name, "embedding", (rows, size), size, head=self.makes_logits)
         self.kernel = self.served.kernel
         self.dtype_name = context.dtype_name
+        self.weight.kept = Kept(context, self.served)
         self.scale = float(torch.tensor(scale, dtype=context.dtype)) if round_scale else scale
         self.prepared: Any = None
 
@@ -47,11 +49,7 @@ class Embedding(Layer):
         return [self.weight]
 
     def finish(self) -> None:
-        self.prepare(self.weight.take())
-
-    def prepare(self, table: Tensor) -> None:
-        """Gives the table to the kernel."""
-        self.prepared = self.served.prepare(table)
+        self.prepared = self.weight.prepare(self.served.prepare)
 
     def forward(self, ids: Tensor) -> Tensor:
         """int64 [tokens] -> [tokens, size]."""
@@ -97,6 +95,9 @@ class Head(Layer):
         self.kernel = self.served.kernel
         self.scale = scale
         self.soft_cap = soft_cap
+        self.kept = Kept(context, self.served)
+        if self.weight is not None:
+            self.weight.kept = self.kept
         self.prepared: Any = None
         self.bias: Tensor | None = None
 
@@ -105,13 +106,13 @@ class Head(Layer):
 
     def finish(self) -> None:
         if self.weight is not None:
-            self.prepare(self.weight.take())
+            self.prepared = self.weight.prepare(self.prepare)
         if self.bias_weight is not None:
             self.bias = self.bias_weight.take()
 
-    def prepare(self, table: Tensor) -> None:
-        """Gives this rank's rows of the vocabulary to the kernel."""
-        self.prepared = self.served.prepare(table)
+    def prepare(self, table: Tensor) -> Any:
+        """What the kernel makes of this rank's rows of the vocabulary."""
+        return self.served.prepare(table)
 
     def forward(self, states: Tensor) -> Tensor:
         """[rows, size] -> [rows, vocab]."""
@@ -147,6 +148,7 @@ class TiedEmbedding(Embedding):
                 f"{theirs.describe()}. Quantize both or none"
             )
         object.__setattr__(self, "head", head)  # not a child: the model owns it
+        self.weight.kept = head.kept if self.reads_head else None
 
     @property
     def reads_head(self) -> bool:
@@ -155,11 +157,14 @@ class TiedEmbedding(Embedding):
         return head is not None and head.shard.size == head.shard.full and head.kernel.has_rows(self.dtype_name)
 
     def finish(self) -> None:
-        table = self.weight.take()
-        if not self.reads_head:
-            self.prepare(table)
-        if self.head is not None:
-            self.head.prepare(table[self.head.shard.slice])
+        if self.head is None:
+            super().finish()
+        elif self.reads_head:
+            self.head.prepared = self.weight.prepare(self.head.prepare)
+        else:
+            table = self.weight.take()
+            self.prepared = self.served.prepare(table)
+            self.head.prepared = self.head.prepare(table[self.head.shard.slice])
 
     def rows(self, ids: Tensor) -> Tensor:
         """Rows of the table, before the scale."""

@@ -8,6 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from kernelet.layers.context import ModelContext
+from kernelet.layers.kept import Kept
 from kernelet.layers.kernels import Part, serve
 from kernelet.layers.weights import Layer, Shard, Weight
 
@@ -49,6 +50,7 @@ class Linear(Layer):
         parts = parts_of(sources or (name,), outputs)
         self.served = serve(context, name, "linear", shape, inputs.full, parts)
         self.kernel = self.served.kernel
+        self.weight.kept = Kept(context, self.served)
         self.prepared: Any = None
         self.bias: Tensor | None = None
 
@@ -56,7 +58,7 @@ class Linear(Layer):
         return [self.weight] if self.bias_weight is None else [self.weight, self.bias_weight]
 
     def finish(self) -> None:
-        self.prepared = self.served.prepare(self.weight.take())
+        self.prepared = self.weight.prepare(self.served.prepare)
         if self.bias_weight is not None:
             self.bias = self.bias_weight.take()
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from kernelet.layers.context import ModelContext
 from kernelet.layers.dtypes import wide
+from kernelet.layers.kept import Kept
 from kernelet.layers.kernels import Part, serve
 from kernelet.layers.linear import Linear, ReplicatedLinear
 from kernelet.layers.weights import Layer, Shard, Weight
@@ -98,6 +99,7 @@ class Experts(Layer):
         shape = (num_experts, hidden, share.size)
         self.down_served = serve(context, down_name, "grouped_linear", shape, middle, modules)
         self.up_kernel, self.down_kernel = self.up_served.kernel, self.down_served.kernel
+        self.gate_up.kept, self.down.kept = Kept(context, self.up_served), Kept(context, self.down_served)
         self.prepared_up: Any = None
         self.prepared_down: Any = None
 
@@ -105,8 +107,8 @@ class Experts(Layer):
         return [self.gate_up, self.down]
 
     def finish(self) -> None:
-        self.prepared_up = self.up_served.prepare(self.gate_up.take())
-        self.prepared_down = self.down_served.prepare(self.down.take())
+        self.prepared_up = self.gate_up.prepare(self.up_served.prepare)
+        self.prepared_down = self.down.prepare(self.down_served.prepare)
 
     def forward(self, x: Tensor, expert: int) -> Tensor:
         """[rows, hidden] -> this rank's part of the sum, [rows, hidden], for rows of one expert."""

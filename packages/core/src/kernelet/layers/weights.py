@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import prod
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from kernelet.errors import WeightsError
 from kernelet.layers.context import ModelContext
+from kernelet.layers.kept import Kept
 
 SHOWN = 8
 """Names that a message lists at most."""
@@ -58,7 +61,11 @@ class Weight:
         parts: Output axis by part name, in the order in which they are stacked.
         inputs: Input axis; None for vectors.
         experts: Number of stacked matrices; 0 for a plain one.
-        tensor: [experts,] rows [, inputs] in the model's dtype.
+        shape: [experts,] rows [, inputs] of this rank.
+        dtype: The model's.
+        device: Where the tensor lives.
+        tensor: What was written; None before the first write, and once it was given away.
+        kept: What its kernel made of it at an earlier start; None: nobody asks.
     """
 
     def __init__(
@@ -73,23 +80,30 @@ class Weight:
         self.parts = parts
         self.inputs = inputs
         self.experts = experts
-        shape = ([experts] if experts else []) + [sum(part.size for part in parts.values())]
-        shape += [inputs.size] if inputs else []
-        self.tensor: Tensor | None = torch.empty(shape, dtype=context.dtype, device=context.device)
-        self.nbytes = self.tensor.nbytes
+        rows = sum(part.size for part in parts.values())
+        self.shape = (*([experts] if experts else []), rows, *([inputs.size] if inputs else []))
+        self.dtype = context.dtype
+        self.device = torch.device(context.device)
+        self.tensor: Tensor | None = None
+        self.kept: Kept | None = None
         self._missing = {(part, expert) for part in parts for expert in range(experts or 1)}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the whole tensor."""
+        return prod(self.shape) * self.dtype.itemsize
 
     def missing(self) -> list[str]:
         """What nobody wrote yet, for people."""
         return [self._label(part, expert) for part, expert in sorted(self._missing)]
 
     def write(self, source: str, value: Tensor, part: str | None = None, expert: int | None = None) -> None:
-        """Copies a whole checkpoint tensor's share of this rank.
+        """Takes this rank's share of a whole checkpoint tensor: a copy, or a view where that is all of the weight.
 
         Args:
             source: Name in the checkpoint, for messages.
             value: Unsharded tensor of a part (of all parts in order when ``part`` is None), of one expert (of all when
-                ``expert`` is None and there are some); any floating dtype.
+                ``expert`` is None and there are some); any floating dtype. Nobody may change it afterwards.
             part: Name of the part.
             expert: Index of the expert.
 
@@ -106,8 +120,38 @@ class Weight:
                 self._missing.discard((name, index))
         rows_axis = value.dim() - (2 if self.inputs else 1)
         sizes = [self.parts[name].full for name in names]
-        for name, piece in zip(names, torch.split(value, sizes, rows_axis), strict=True):
+        pieces = [self._share(name, piece) for name, piece in zip(names, value.split(sizes, rows_axis), strict=True)]
+        if expert is None and (whole := self._view(value, pieces)) is not None:
+            self.tensor = whole
+            return
+        for name, piece in zip(names, pieces, strict=True):
             self._copy(name, piece, expert)
+
+    def recall(self, content: str) -> bool:
+        """Takes what the kernel made of the same content at an earlier start, if it is kept: no need to write it then.
+
+        Args:
+            content: Names all that would be written, and where.
+        """
+        description = (self.dtype, self.shape, self.parts, self.inputs)
+        if self.kept is None or self.tensor is not None or not self.kept.find(f"{description} {content}"):
+            return False
+        self._missing.clear()
+        return True
+
+    def prepare(self, make: Callable[[Tensor], Any]) -> Any:
+        """What the kernel computes with: what it made at an earlier start, else what ``make`` makes of the tensor now.
+
+        Raises:
+            WeightsError: if part of it was never written.
+        """
+        if self.kept is None:
+            return make(self.take())
+        if self.kept.found:
+            return self.kept.restore()
+        prepared = make(self.take())
+        self.kept.save(prepared)
+        return prepared
 
     def take(self) -> Tensor:
         """Gives the tensor away; it is no longer held here.
@@ -120,22 +164,27 @@ class Weight:
         tensor, self.tensor = self.tensor, None
         return tensor
 
+    def _share(self, name: str, piece: Tensor) -> Tensor:
+        """This rank's share of a whole part."""
+        rows = piece.narrow(-2 if self.inputs else -1, self.parts[name].start, self.parts[name].size)
+        return rows if self.inputs is None else rows.narrow(-1, self.inputs.start, self.inputs.size)
+
+    def _view(self, value: Tensor, pieces: Sequence[Tensor]) -> Tensor | None:
+        """The given tensor as the weight, where nothing of it needs to move."""
+        whole = pieces[0] if len(pieces) == 1 else value
+        fits = whole.shape == self.shape and whole.dtype == self.dtype and whole.device == self.device
+        return whole if fits and whole.is_contiguous() else None
+
     def _copy(self, name: str, piece: Tensor, expert: int | None) -> None:
         if self.tensor is None:
-            raise WeightsError(f"{self.name} was given away to its kernel before everything was written")
+            self.tensor = torch.empty(self.shape, dtype=self.dtype, device=self.device)
         offset = 0
         for other, shard in self.parts.items():
             if other == name:
                 break
             offset += shard.size
-        part = self.parts[name]
-        index: tuple[slice, ...] = (slice(offset, offset + part.size),)
-        source: tuple[slice, ...] = (part.slice,)
-        if self.inputs is not None:
-            index, source = (*index, slice(None)), (*source, self.inputs.slice)
         target = self.tensor if expert is None else self.tensor[expert]
-        lead = target.dim() - len(index)
-        target[(slice(None),) * lead + index].copy_(piece[(slice(None),) * lead + source])
+        target.narrow(-2 if self.inputs else -1, offset, self.parts[name].size).copy_(piece)
 
     def _check(self, source: str, value: Tensor, part: str | None, expert: int | None) -> None:
         shards = self.parts.values() if part is None else [self.parts[part]]
@@ -197,16 +246,48 @@ def weight_bytes(model: torch.nn.Module) -> int:
     return own + sum(weight.nbytes for weight in weights_of(layers_of(model)).values())
 
 
+class Finisher:
+    """Hands the weights of a layer to its kernels as soon as the last of them is written, so that few are held twice.
+
+    Args:
+        model: Its layers are finished.
+    """
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self._layers = layers_of(model)
+        self._owners = {id(weight): layer for layer in self._layers for weight in layer.weights()}
+        self._finished: set[int] = set()
+
+    def wrote(self, weight: object) -> None:
+        """A weight is whole."""
+        layer = self._owners.get(id(weight))
+        if layer is not None and not any(one.missing() for one in layer.weights()):
+            self._finish(layer)
+
+    def close(self) -> None:
+        """Finishes the layers that are left.
+
+        Raises:
+            WeightsError: naming the weights that nobody wrote.
+        """
+        left = [layer for layer in self._layers if id(layer) not in self._finished]
+        missing = [label for weight in weights_of(left).values() for label in weight.missing()]
+        if missing:
+            more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
+            raise WeightsError(f"no tensor of the checkpoint fills {', '.join(missing[:SHOWN])}{more}")
+        for layer in left:
+            self._finish(layer)
+
+    def _finish(self, layer: Layer) -> None:
+        if id(layer) not in self._finished:
+            self._finished.add(id(layer))
+            layer.finish()
+
+
 def finish(model: torch.nn.Module) -> None:
     """Hands every weight of a model to its kernel, once all are written.
 
     Raises:
         WeightsError: naming the weights that nobody wrote.
     """
-    layers = layers_of(model)
-    missing = [label for weight in weights_of(layers).values() for label in weight.missing()]
-    if missing:
-        more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
-        raise WeightsError(f"no tensor of the checkpoint fills {', '.join(missing[:SHOWN])}{more}")
-    for layer in layers:
-        layer.finish()
+    Finisher(model).close()

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 
 from kernelet.contracts.model import Model, WeightReader
 from kernelet.errors import WeightsError
-from kernelet.loading.mapping import Target, WeightMap
+from kernelet.loading.mapping import Sink, Target, WeightMap
 from kernelet.loading.progress import Progress
 
 SHOWN = 8
 
 
-def fill(reader: WeightReader, weight_map: WeightMap) -> Iterator[str]:
+def fill(reader: WeightReader, weight_map: WeightMap, wrote: Callable[[Sink], None] | None = None) -> Iterator[str]:
     """Writes every tensor of a checkpoint to its weight; yields each name once it was consumed or skipped.
 
+    Weights are filled one after the other. What a kernel made of one at an earlier start, and the platform kept, takes
+    the place of its tensors, which are then not read.
+
+    Args:
+        reader: The checkpoint.
+        weight_map: Where its tensors go.
+        wrote: Called when a weight is whole, e.g. ``kernelet.layers.weights.Finisher.wrote``.
+
     Raises:
-        WeightsError: at the end, naming what is missing and what nothing takes; at once for a wrong shape.
+        WeightsError: before anything is read, naming what is missing and what nothing takes; at once for a wrong shape.
     """
     names = reader.names()
     unknown = [name for name in names if name not in weight_map.targets and not weight_map.is_ignored(name)]
@@ -29,11 +38,29 @@ def fill(reader: WeightReader, weight_map: WeightMap) -> Iterator[str]:
     absent = _absent(names, weight_map)
     if absent:
         raise WeightsError(f"the checkpoint misses {_list(absent)}; fetch the model again")
-    for name in names:
-        target = weight_map.targets.get(name)
-        if target is not None:
-            _write(reader, name, target)
-        yield name
+    for weight, targets in weight_map.by_weight():
+        content = _content(reader, targets)
+        is_kept = content is not None and weight.recall(content)
+        left = len(targets)
+        for name, target in targets.items():
+            if not is_kept:
+                _write(reader, name, target)
+            left -= 1
+            if not left and wrote is not None:
+                wrote(weight)
+            yield name
+    yield from (name for name in names if name not in weight_map.targets)
+
+
+def _content(reader: WeightReader, targets: Mapping[str, Target]) -> str | None:
+    """Names all that fills a weight; None: a part of it cannot be named without reading it."""
+    parts = []
+    for name, target in targets.items():
+        identity = reader.identity(name)
+        if identity is None or not (target.transform is None or is_dataclass(target.transform)):
+            return None
+        parts.append((target.part, target.expert, target.transform, identity))
+    return repr(parts)
 
 
 def _write(reader: WeightReader, name: str, target: Target) -> None:

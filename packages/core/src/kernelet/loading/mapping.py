@@ -30,9 +30,30 @@ class Sink(Protocol):
         """Parts of the output axis, in order."""
         ...
 
-    def write(self, source: str, value: Tensor, part: str | None = None, expert: int | None = None) -> None:
-        """Copies a tensor; refuses what does not fit or was written before."""
+    def recall(self, content: str) -> bool:
+        """Whether what was made of this content before is there, so that nothing is left to write."""
         ...
+
+    def write(self, source: str, value: Tensor, part: str | None = None, expert: int | None = None) -> None:
+        """Takes a tensor; refuses what does not fit or was written before."""
+        ...
+
+
+@dataclass(frozen=True)
+class HeadOrder:
+    """Brings an output axis [heads, parts, size] into the order [parts, heads, size].
+
+    Attributes:
+        heads: Number of heads.
+        parts: Number of parts of each.
+    """
+
+    heads: int
+    parts: int
+
+    def __call__(self, tensor: Tensor) -> Tensor:
+        size, rest = tensor.shape[0] // (self.heads * self.parts), tensor.shape[1:]
+        return tensor.view(self.heads, self.parts, size, *rest).transpose(0, 1).reshape(tensor.shape)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +64,8 @@ class Target:
         weight: The weight that it fills.
         part: Part of the weight; None: all parts, stacked in order.
         expert: Index of the expert; None: a plain weight, or all experts stacked.
-        transform: Brings the tensor into our order first.
+        transform: Brings the tensor into our order first. What was made of it is kept between starts where its
+            representation says all about it, as that of a dataclass does.
     """
 
     weight: Sink
@@ -68,13 +90,13 @@ class WeightMap:
         """Whether a tensor is on the ignore list."""
         return any(re.fullmatch(pattern, name) for pattern in self.ignored)
 
-    def weights(self) -> Iterator[Sink]:
-        """Every weight that some tensor fills, once."""
-        seen: set[int] = set()
-        for target in self.targets.values():
-            if id(target.weight) not in seen:
-                seen.add(id(target.weight))
-                yield target.weight
+    def by_weight(self) -> Iterator[tuple[Sink, dict[str, Target]]]:
+        """Every weight that some tensor fills, once and in order, with the names of what fills it."""
+        groups: dict[int, dict[str, Target]] = {}
+        for name, target in self.targets.items():
+            groups.setdefault(id(target.weight), {})[name] = target
+        for group in groups.values():
+            yield next(iter(group.values())).weight, group
 
 
 def plain(weight: Sink, source: str) -> dict[str, Target]:
@@ -100,11 +122,4 @@ def interleaved(weight: Sink, source: str, heads: int) -> dict[str, Target]:
     """
     if len({part.full for part in weight.parts.values()}) > 1:
         raise WeightsError(f"{source} cannot hold the parts of {weight.name} head by head: they differ in size")
-    parts = len(weight.parts)
-
-    def order(tensor: Tensor) -> Tensor:
-        size = tensor.shape[0] // (heads * parts)
-        rest = tensor.shape[1:]
-        return tensor.view(heads, parts, size, *rest).transpose(0, 1).reshape(tensor.shape)
-
-    return {source: Target(weight=weight, transform=order)}
+    return {source: Target(weight=weight, transform=HeadOrder(heads, len(weight.parts)))}

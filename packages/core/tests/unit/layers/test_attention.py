@@ -28,7 +28,7 @@ def load(layer):
     generator = torch.Generator().manual_seed(0)
     for part in layers_of(layer):
         for weight in part.weights():
-            weight.write("x", torch.randn(weight.tensor.shape, generator=generator, dtype=D))
+            weight.write("x", torch.randn(weight.shape, generator=generator, dtype=D))
         part.finish()
 
 

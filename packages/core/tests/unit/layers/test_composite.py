@@ -19,7 +19,7 @@ def fill(layer, seed=0):
     generator = torch.Generator().manual_seed(seed)
     values = []
     for weight in layer.weights():
-        value = torch.randn(weight.tensor.shape, generator=generator, dtype=D)
+        value = torch.randn(weight.shape, generator=generator, dtype=D)
         weight.write("test", value)
         values.append(value)
     layer.finish()

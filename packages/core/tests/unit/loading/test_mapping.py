@@ -53,7 +53,9 @@ def test_ignore_list_matches_whole_names():
     assert not ignoring.is_ignored("layers.3.rotary.inv_freq.weight")
 
 
-def test_weights_of_a_map_come_once():
+def test_weights_of_a_map_come_once_with_their_sources():
     first, second = weight(a=1, b=1), weight(a=1)
     targets = split(first, ["a", "b"]) | {"c": Target(weight=second)}
-    assert list(WeightMap(targets=targets).weights()) == [first, second]
+    order = {"c": targets["c"]} | targets
+    found = [(sink, list(group)) for sink, group in WeightMap(targets=order).by_weight()]
+    assert found == [(second, ["c"]), (first, ["a", "b"])]

@@ -84,11 +84,9 @@ class Draw:
         """Gives layers random weights by their names: matrices of a size that keeps products near 1, vectors near 1."""
         for layer in layers:
             for weight in layer.weights():
-                assert weight.tensor is not None
-                shape = tuple(weight.tensor.shape)
                 matrix = weight.inputs is not None
-                scale, shift = (shape[-1] ** -0.5, 0.0) if matrix else (0.3, 1.0)
-                weight.write("drawn", self.weight(weight.name, *shape, scale=scale, shift=shift))
+                scale, shift = (weight.shape[-1] ** -0.5, 0.0) if matrix else (0.3, 1.0)
+                weight.write("drawn", self.weight(weight.name, *weight.shape, scale=scale, shift=shift))
             layer.finish()
 
 

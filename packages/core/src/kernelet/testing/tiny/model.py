@@ -17,7 +17,7 @@ from kernelet.layers.norm import RMSNorm
 from kernelet.layers.rope_scaling import RopeParameters
 from kernelet.layers.rotary import RopeTable
 from kernelet.layers.step import Step
-from kernelet.layers.weights import Layer, Shard, finish
+from kernelet.layers.weights import Finisher, Layer, Shard
 from kernelet.loading.loader import fill
 from kernelet.loading.mapping import Target, WeightMap, plain, split
 from kernelet.testing.tiny.description import ACTIVATION, Shape, read_shape
@@ -84,8 +84,9 @@ class TinyModel(nn.Module):
         return [layer.attention for layer in self.stack]
 
     def load_weights(self, reader: WeightReader) -> Iterator[str]:
-        yield from fill(reader, WeightMap(targets=self.targets()))
-        finish(self)
+        finisher = Finisher(self)
+        yield from fill(reader, WeightMap(targets=self.targets()), finisher.wrote)
+        finisher.close()
 
     def targets(self) -> dict[str, Target]:
         """Where each tensor of the checkpoint goes."""
