@@ -1,0 +1,129 @@
+#include "kernels/quantize.h"
+
+#include "kernels/elementwise_convert.h"
+
+namespace kernelet::KERNELET_ISA {
+
+int64_t row_bytes(const IntFormat& format, Dtype dtype) {
+  const bool wide = dtype == Dtype::float64;
+  const int64_t inputs = format.padded();
+  const int64_t bytes = format.round == IntFormat::Round::never ? inputs * (wide ? 8 : 4)
+                                                                : head_bytes(format) + inputs * (wide ? 1 : input_bytes(format));
+  return (bytes + 63) / 64 * 64;
+}
+
+namespace {
+
+constexpr int64_t kChunk = 256;  // elements that are widened at a time
+
+template <class S>
+void widen_row(const S* x, int64_t count, Wide<S>* out) {
+  each_vector<S>(count, [&](int64_t i, int lanes) {
+    const VecOf<S> v = widen(x + i, lanes);
+    std::memcpy(out + i, &v, static_cast<size_t>(lanes) * sizeof(Wide<S>));
+  });
+}
+
+// max |x|; NaN where an element is NaN or infinite.
+template <class S>
+Wide<S> largest(const S* x, int64_t count) {
+  using V = VecOf<S>;
+  V most = {}, strange = {};
+  each_vector<S>(count, [&](int64_t i, int lanes) {
+    const V v = widen(x + i, lanes), size = v < 0 ? -v : v;
+    most = size > most ? size : most;
+    strange += v * 0;  // 0, or NaN
+  });
+  return lane_max(most) + lane_sum(strange);
+}
+
+// Nearest integers, ties to even, held to 127: adding 1.5 * 2^m makes the processor round at the units.
+inline void round_all(const float* x, float scale, int64_t count, int32_t* out) {
+  constexpr float magic = 0x1.8p23f;
+  for (int64_t i = 0; i < count; ++i) {
+    float v = x[i] / scale;
+    v = v > 127 ? 127 : v;
+    v = v < -127 ? -127 : v;
+    v += magic;
+    int32_t bits;
+    std::memcpy(&bits, &v, 4);
+    out[i] = bits - 0x4b400000;
+  }
+}
+inline void round_all(const double* x, double scale, int64_t count, int32_t* out) {
+  constexpr double magic = 0x1.8p52;
+  for (int64_t i = 0; i < count; ++i) {
+    double v = x[i] / scale;
+    v = v > 127 ? 127 : v;
+    v = v < -127 ? -127 : v;
+    v += magic;
+    out[i] = static_cast<int32_t>(v - magic);
+  }
+}
+
+// `count` inputs, a multiple of 4.
+inline void put(const int32_t* values, int64_t count, int bytes, uint8_t* out) {
+  if (bytes == 1) {
+    int8_t* to = reinterpret_cast<int8_t*>(out);
+    for (int64_t i = 0; i < count; ++i) to[i] = static_cast<int8_t>(values[i]);
+    return;
+  }
+  int16_t* to = reinterpret_cast<int16_t*>(out);
+  for (int64_t i = 0; i < count; i += 4) {
+    to[i] = static_cast<int16_t>(values[i]);
+    to[i + 1] = static_cast<int16_t>(values[i + 2]);
+    to[i + 2] = static_cast<int16_t>(values[i + 1]);
+    to[i + 3] = static_cast<int16_t>(values[i + 3]);
+  }
+}
+
+template <class S>
+void round_row(const IntFormat& format, const S* x, uint8_t* row) {
+  using W = Wide<S>;
+  const W most = largest(x, format.inputs);
+  W scale = format.round == IntFormat::Round::by_scale ? static_cast<W>(format.input_scale) + most * 0 : most / 127;
+  const double held = scale;
+  std::memcpy(row, &held, 8);
+  const bool usable = scale > 0;  // a row of zeros, or one with NaN, has zeros for inputs
+  int32_t* sums = reinterpret_cast<int32_t*>(row + 8);
+  uint8_t* inputs = row + head_bytes(format);
+  const int bytes = sizeof(W) == 8 ? 1 : input_bytes(format);
+  for (int64_t group = 0, start = 0; start < format.padded(); ++group, start += format.group) {
+    const int64_t end = start + format.group < format.padded() ? start + format.group : format.padded();
+    int32_t sum = 0;
+    for (int64_t at = start; at < end; at += kChunk) {
+      const int64_t stored = end - at < kChunk ? end - at : kChunk;
+      const int64_t given = format.inputs - at < stored ? format.inputs - at : stored;
+      W values[kChunk] = {};
+      int32_t rounded[kChunk] = {};
+      if (usable) {
+        widen_row(x + at, given, values);
+        round_all(values, scale, stored, rounded);
+      }
+      for (int64_t i = 0; i < stored; ++i) sum += rounded[i];
+      put(rounded, stored, bytes, inputs + at * bytes);
+    }
+    sums[group] = sum;
+  }
+}
+
+template <class S>
+void encode_as(const IntFormat& format, const S* x, uint8_t* row) {
+  if (format.round != IntFormat::Round::never) return round_row(format, x, row);
+  Wide<S>* out = reinterpret_cast<Wide<S>*>(row);
+  widen_row(x, format.inputs, out);
+  for (int64_t i = format.inputs; i < format.padded(); ++i) out[i] = 0;
+}
+
+}  // namespace
+
+void encode(const IntFormat& format, const void* x, Dtype dtype, uint8_t* row) {
+  switch (dtype) {
+    case Dtype::float32: return encode_as(format, static_cast<const float*>(x), row);
+    case Dtype::bfloat16: return encode_as(format, static_cast<const bf16*>(x), row);
+    case Dtype::float16: return encode_as(format, static_cast<const fp16*>(x), row);
+    case Dtype::float64: return encode_as(format, static_cast<const double*>(x), row);
+  }
+}
+
+}  // namespace kernelet::KERNELET_ISA

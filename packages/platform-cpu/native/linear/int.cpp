@@ -1,0 +1,86 @@
+#include "linear/int.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "isa/isa.h"
+#include "kernels/table.h"
+#include "linear/scratch.h"
+#include "pool/pool.h"
+
+namespace kernelet {
+namespace {
+
+constexpr int64_t kBlockBytes = 192 << 10;  // of encoded rows that stay in a core's cache while panels pass
+constexpr int64_t kTile = 12;               // a multiple of every kernel's rows
+constexpr int64_t kTasksPerThread = 8;
+constexpr int64_t kRowsAtOnce = 768;  // so that memory for encoded rows is bounded
+constexpr int64_t kShared = 8 << 10;  // fewer numbers are encoded by the caller alone
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// fn(task) for each task: by the pool if they hold many numbers.
+template <class F>
+void share(int64_t numbers, int64_t tasks, F&& fn) {
+  if (numbers >= kShared && tasks > 1) {
+    pool().run(tasks, fn);
+  } else {
+    for (int64_t task = 0; task < tasks; ++task) fn(task);
+  }
+}
+
+const IntKernels& ints() { return kernels().ints; }
+
+}  // namespace
+
+IntLinear::IntLinear(const IntFormat& format, uint8_t* packed)
+    : PackedLinear(format.outputs, format.inputs), kernel_(ints()), format_(format), packed_(packed) {}
+
+int64_t IntLinear::bytes(const IntFormat& format) {
+  return ceil_div(format.outputs, ints().panel) * ints().panel_bytes(format);
+}
+
+std::string IntLinear::layout() { return "panels of " + std::to_string(ints().panel); }
+
+void IntLinear::pack(const IntSource& source) {
+  pool().run(panels(), [&](int64_t index) { kernel_.pack(format_, source, index, panel(index)); });
+}
+
+void IntLinear::apply(const void* x, int64_t rows, void* y, Dtype dtype, const void* bias) const {
+  const int64_t size = size_of(dtype);
+  for (int64_t first = 0; first < rows; first += kRowsAtOnce)
+    apply_some(static_cast<const char*>(x) + first * inputs() * size, std::min(rows - first, kRowsAtOnce),
+               static_cast<char*>(y) + first * outputs() * size, dtype, bias);
+}
+
+void IntLinear::apply_some(const void* x, int64_t rows, void* y, Dtype dtype, const void* bias) const {
+  static thread_local Scratch scratch;
+  const int64_t row_bytes = kernel_.row_bytes(format_, dtype), size = size_of(dtype);
+  uint8_t* const encoded = static_cast<uint8_t*>(scratch.take(rows * row_bytes));
+  share(rows * inputs(), rows, [&](int64_t row) {
+    kernel_.encode(format_, static_cast<const char*>(x) + row * inputs() * size, dtype, encoded + row * row_bytes);
+  });
+
+  const int64_t block = std::max(kTile, kBlockBytes / row_bytes / kTile * kTile), blocks = ceil_div(rows, block);
+  const int64_t span = std::max<int64_t>(1, panels() * blocks / (kTasksPerThread * pool().threads()));
+  const int64_t spans = ceil_div(panels(), span);
+  pool().run(blocks * spans, [&](int64_t task) {
+    const int64_t row = task / spans * block, first = task % spans * span;
+    char* const out = static_cast<char*>(y) + row * outputs() * size;
+    for (int64_t index = first; index < std::min(first + span, panels()); ++index)
+      kernel_.multiply(format_, index, panel(index), encoded + row * row_bytes, std::min(block, rows - row), bias, out,
+                       outputs(), dtype);
+  });
+}
+
+void IntLinear::gather(const int64_t* ids, int64_t count, void* out) const {
+  for (int64_t i = 0; i < count; ++i)
+    if (ids[i] < 0 || ids[i] >= outputs())
+      throw std::out_of_range("id " + std::to_string(ids[i]) + " of a table of " + std::to_string(outputs()) + " rows");
+  share(count * inputs(), count, [&](int64_t i) {
+    kernel_.gather(format_, panel(ids[i] / kernel_.panel), ids[i] % kernel_.panel,
+                   static_cast<float*>(out) + i * inputs());
+  });
+}
+
+}  // namespace kernelet
