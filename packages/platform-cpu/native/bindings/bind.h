@@ -14,6 +14,11 @@ T* at(Address address) {
   return reinterpret_cast<T*>(address);
 }
 
+void bind_attention(nanobind::module_& m);
+void bind_layer(nanobind::module_& m);
 void bind_linear(nanobind::module_& m);
+void bind_linear_int(nanobind::module_& m);
+void bind_ops(nanobind::module_& m);
+void bind_sampling(nanobind::module_& m);
 
 }  // namespace kernelet

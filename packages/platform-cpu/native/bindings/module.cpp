@@ -16,7 +16,8 @@ NB_MODULE(_native, m) {
   m.def("choose_isa", [](const std::string& name) { choose_isa(name); });
   m.def("chosen_isa", &chosen_isa);
   m.def("vector_bytes", [] { return kernels().vector_bytes; });
-  m.def("start_pool", &start_pool, nb::arg("threads"), nb::arg("cpus"));
+  m.def("start_pool", [](int threads, const std::vector<int>& cpus) { pool().start(threads, cpus); },
+        nb::arg("threads"), nb::arg("cpus"), nb::call_guard<nb::gil_scoped_release>());
   m.def("pool_threads", [] { return pool().threads(); });
   m.def(
       "count_tasks",
@@ -27,4 +28,9 @@ NB_MODULE(_native, m) {
       },
       nb::call_guard<nb::gil_scoped_release>());
   bind_linear(m);
+  bind_linear_int(m);
+  bind_ops(m);
+  bind_sampling(m);
+  bind_attention(m);
+  bind_layer(m);
 }

@@ -1,0 +1,259 @@
+#include "kernels/attention.h"
+
+#include "kernels/elementwise_math.h"
+
+namespace kernelet::KERNELET_ISA {
+namespace {
+
+// Rows of one register tile. A row's chain of operations is the same in every tile.
+constexpr int kTileRows = 6;
+
+inline int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+inline int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// Buffers of a task in the wide dtype.
+template <class S>
+struct Scratch {
+  using W = Wide<S>;
+  int64_t width;  // of a row of values and of the result: size, in whole vectors
+  W* keys;        // [size, kKeyBlock]
+  W* values;      // [kKeyBlock, width]
+  W* query;       // [rows, size]
+  W* result;      // [rows, width]
+  W* largest;     // [rows]
+  W* total;       // [rows]
+
+  static int64_t width_of(const AttentionLayer& layer) { return round_up(layer.size, kWideLanes<S>); }
+
+  Scratch(const AttentionLayer& layer, int64_t rows, void* memory) {
+    width = width_of(layer);
+    keys = static_cast<W*>(memory);
+    values = keys + layer.size * kKeyBlock;
+    query = values + kKeyBlock * width;
+    result = query + rows * layer.size;
+    largest = result + rows * width;
+    total = largest + rows;
+  }
+  static int64_t bytes(const AttentionLayer& layer, int64_t rows) {
+    const int64_t wide = width_of(layer);
+    return sizeof(W) * ((layer.size + wide) * kKeyBlock + rows * (layer.size + wide + 2));
+  }
+};
+
+template <class S>
+struct Task {
+  using W = Wide<S>;
+  using V = VecOf<S>;
+  static constexpr int kLanesOf = kWideLanes<S>;
+  static constexpr int kVectors = kKeyBlock / kLanesOf;
+
+  const AttentionCall& call;
+  const AttentionTask& task;
+  const AttentionLayer& layer;
+  const int64_t group;
+  Scratch<S> scratch;
+
+  Task(const AttentionCall& c, const AttentionTask& t, void* memory)
+      : call(c), task(t), layer(c.layer), group(c.layer.heads / c.layer.kv_heads),
+        scratch(c.layer, t.count * (c.layer.heads / c.layer.kv_heads), memory) {}
+
+  int64_t first_key(int64_t position) const {
+    return layer.window ? larger(0, position - layer.window + 1) : 0;
+  }
+
+  void run() {
+    take_queries();
+    const int64_t end = task.position + task.count;
+    for (int64_t i = 0; i < kKeyBlock * scratch.width; ++i) scratch.values[i] = 0;
+    for (int64_t block = first_key(task.position) / kKeyBlock * kKeyBlock; block < end; block += kKeyBlock) {
+      take_keys(block, larger(block, first_key(task.position)), smaller(block + kKeyBlock, end));
+      attend_block(block);
+    }
+    give_results();
+  }
+
+  void take_queries() {
+    const S* source = static_cast<const S*>(call.query) + task.token * call.query_stride + task.kv_head * group * layer.size;
+    const S* sinks = static_cast<const S*>(call.sinks);
+    const V factor = splat(static_cast<W>(layer.scale));
+    W* query = scratch.query;
+    for (int64_t token = 0; token < task.count; ++token)
+      for (int64_t head = 0; head < group; ++head, query += layer.size) {
+        const S* row = source + token * call.query_stride + head * layer.size;
+        each_vector<S>(layer.size, [&](int64_t i, int n) { narrow(query + i, widen(row + i, n) * factor, n); });
+      }
+    const int64_t rows = task.count * group;
+    for (int64_t row = 0; row < rows; ++row) {
+      scratch.largest[row] = sinks ? widen_part(sinks + task.kv_head * group + row % group, 1)[0] : -W(INFINITY);
+      scratch.total[row] = sinks ? 1 : 0;
+    }
+    for (int64_t i = 0; i < rows * scratch.width; ++i) scratch.result[i] = 0;
+  }
+
+  // Keys and values of the pages that hold positions [from, to), whole pages where they lie in the block.
+  void take_keys(int64_t block, int64_t from, int64_t to) {
+    const int64_t size = layer.size, tokens = layer.block_size, page_size = 2 * size * tokens;
+    for (int64_t page = from / tokens; page * tokens < to; ++page) {
+      const S* keys = static_cast<const S*>(call.cache) + (task.blocks[page] * layer.kv_heads + task.kv_head) * page_size;
+      const int64_t start = larger(page * tokens, block), stop = smaller((page + 1) * tokens, block + kKeyBlock);
+      const int64_t skipped = start - page * tokens, count = stop - start;
+      for (int64_t d = 0; d < size; ++d) {
+        const S* source = keys + d * tokens + skipped;
+        W* target = scratch.keys + d * kKeyBlock + (start - block);
+        each_vector<S>(count, [&](int64_t i, int n) { narrow(target + i, widen(source + i, n), n); });
+      }
+      const S* values = keys + size * tokens + skipped * size;
+      for (int64_t token = 0; token < count; ++token) {
+        const S* source = values + token * size;
+        W* target = scratch.values + (start - block + token) * scratch.width;
+        each_vector<S>(size, [&](int64_t i, int n) { narrow(target + i, widen(source + i, n), n); });
+      }
+    }
+  }
+
+  // Queries that see all of the block go in tiles of rows, others a position at a time.
+  void attend_block(int64_t block) {
+    int64_t token = larger(0, block - task.position);  // those before see none of it
+    while (token < task.count) {
+      const int64_t position = task.position + token;
+      const int64_t from = larger(first_key(position) - block, 0), to = smaller(position + 1 - block, kKeyBlock);
+      if (from >= kKeyBlock) return;  // it left the window of this one, and of all after it
+      int64_t count = 1;
+      if (from == 0 && to == kKeyBlock) {
+        count = task.count - token;
+        if (layer.window) count = smaller(count, block + layer.window - position);
+      }
+      attend_rows(token * group, count * group, from, to);
+      token += count;
+    }
+  }
+
+  void attend_rows(int64_t row, int64_t rows, int64_t from, int64_t to) {
+    for (; rows >= kTileRows; row += kTileRows, rows -= kTileRows) attend_tile<kTileRows>(row, from, to);
+    switch (rows) {
+      case 1: return attend_tile<1>(row, from, to);
+      case 2: return attend_tile<2>(row, from, to);
+      case 3: return attend_tile<3>(row, from, to);
+      case 4: return attend_tile<4>(row, from, to);
+      case 5: return attend_tile<5>(row, from, to);
+    }
+  }
+
+  // Vectors of a tile of R rows: enough sums in flight for the latency of a multiply-add, and all in registers.
+  template <int R>
+  static constexpr int tile_vectors() {
+    const int wanted = R >= 4 ? 2 : R >= 2 ? 4 : 8;
+    return wanted < kVectors ? wanted : kVectors;
+  }
+
+  template <int R>
+  void attend_tile(int64_t row, int64_t from, int64_t to) {
+    alignas(kVectorBytes) W weights[R * kKeyBlock];
+    constexpr int kWide = tile_vectors<R>() * kLanesOf;
+    const int64_t begin = from / kWide * kWide;
+    for (int64_t key = begin; key < to; key += kWide) score<R>(row, key, weights + key);
+    W shrink[R];
+    for (int r = 0; r < R; ++r) shrink[r] = soften(row + r, weights + r * kKeyBlock, from, to);
+    W* result = scratch.result + row * scratch.width;
+    int64_t d = 0;
+    for (; d + kWide <= scratch.width; d += kWide) mix<R, tile_vectors<R>()>(result + d, d, weights, shrink, from, to);
+    for (; d < scratch.width; d += kLanesOf) mix<R, 1>(result + d, d, weights, shrink, from, to);
+  }
+
+  // Scores of R queries with the keys of some vectors.
+  template <int R>
+  void score(int64_t row, int64_t key, W* out) {
+    constexpr int N = tile_vectors<R>();
+    const W* query = scratch.query + row * layer.size;
+    V sums[R][N] = {};
+    for (int64_t d = 0; d < layer.size; ++d) {
+      V keys[N];
+      for (int n = 0; n < N; ++n) keys[n] = load(scratch.keys + d * kKeyBlock + key + n * kLanesOf);
+      for (int r = 0; r < R; ++r) {
+        const V x = splat(query[r * layer.size + d]);
+        for (int n = 0; n < N; ++n) sums[r][n] = fmadd(x, keys[n], sums[r][n]);
+      }
+    }
+    for (int r = 0; r < R; ++r)
+      for (int n = 0; n < N; ++n) store(out + r * kKeyBlock + n * kLanesOf, sums[r][n]);
+  }
+
+  // Scores of a row to weights, in place; the factor of what was summed before.
+  W soften(int64_t row, W* weights, int64_t from, int64_t to) {
+    const int64_t begin = from / kLanesOf * kLanesOf, end = round_up(to, kLanesOf);
+    if (layer.soft_cap != 0) {
+      const V cap = splat(static_cast<W>(layer.soft_cap));
+      for (int64_t i = begin; i < end; i += kLanesOf) store(weights + i, tanh_of(load(weights + i) / cap) * cap);
+    }
+    for (int64_t i = begin; i < from; ++i) weights[i] = -W(INFINITY);
+    for (int64_t i = to; i < end; ++i) weights[i] = -W(INFINITY);
+    V most = splat(scratch.largest[row]);
+    for (int64_t i = begin; i < end; i += kLanesOf) {
+      const V x = load(weights + i);
+      most = x > most ? x : most;
+    }
+    const W largest = lane_max(most);
+    // where all scores are -inf, a difference to 0 keeps NaN for rows that hold it
+    const W reference = largest > -W(INFINITY) ? largest : 0;
+    V sums = {};
+    for (int64_t i = begin; i < end; i += kLanesOf) {
+      const V p = exp_of(load(weights + i) - reference);
+      store(weights + i, p);
+      sums += p;
+    }
+    const W shrink = exp_of(splat(scratch.largest[row] - reference))[0];
+    scratch.largest[row] = largest;
+    scratch.total[row] = scratch.total[row] * shrink + lane_sum(sums);
+    return shrink;
+  }
+
+  // result = result * shrink + weights @ values, for R rows and N vectors of columns.
+  template <int R, int N>
+  void mix(W* result, int64_t column, const W* weights, const W* shrink, int64_t from, int64_t to) {
+    V sums[R][N];
+    for (int r = 0; r < R; ++r)
+      for (int n = 0; n < N; ++n) sums[r][n] = load(result + r * scratch.width + n * kLanesOf) * splat(shrink[r]);
+    for (int64_t key = from; key < to; ++key) {
+      V values[N];
+      for (int n = 0; n < N; ++n) values[n] = load(scratch.values + key * scratch.width + column + n * kLanesOf);
+      for (int r = 0; r < R; ++r) {
+        const V x = splat(weights[r * kKeyBlock + key]);
+        for (int n = 0; n < N; ++n) sums[r][n] = fmadd(x, values[n], sums[r][n]);
+      }
+    }
+    for (int r = 0; r < R; ++r)
+      for (int n = 0; n < N; ++n) store(result + r * scratch.width + n * kLanesOf, sums[r][n]);
+  }
+
+  void give_results() {
+    S* target = static_cast<S*>(call.out) + (task.token * layer.heads + task.kv_head * group) * layer.size;
+    for (int64_t row = 0; row < task.count * group; ++row) {
+      S* out = target + (row / group * layer.heads + row % group) * layer.size;
+      const W* result = scratch.result + row * scratch.width;
+      const V total = splat(scratch.total[row]);
+      each_vector<S>(layer.size, [&](int64_t i, int n) { narrow(out + i, load(result + i) / total, n); });
+    }
+  }
+};
+
+template <class S>
+int64_t scratch_bytes(const AttentionLayer& layer, int64_t count) {
+  return Scratch<S>::bytes(layer, count * (layer.heads / layer.kv_heads));
+}
+
+template <class S>
+void attend(const AttentionCall& call, const AttentionTask& task, void* scratch) {
+  Task<S>(call, task, scratch).run();
+}
+
+}  // namespace
+
+AttentionKernels attention_kernels() {
+  return {
+      .scratch = {scratch_bytes<float>, scratch_bytes<bf16>, scratch_bytes<fp16>, scratch_bytes<double>},
+      .attend = {attend<float>, attend<bf16>, attend<fp16>, attend<double>},
+  };
+}
+
+}  // namespace kernelet::KERNELET_ISA
