@@ -41,6 +41,7 @@ TORCH_SUITES = {
     "op",
     "model",
     "weight_format",
+    "quantization",
     "logits_processor",
     "communicator",
 }

@@ -187,6 +187,7 @@ def make_experts(context: ModelContext, spec: DecoderSpec, prefix: str) -> FeedF
         activation=spec.activation,
         sources=[f"{prefix}.{source}" for source in spec.names.experts],
     )
-    router = ReplicatedLinear(context, f"{prefix}.{spec.names.router}", spec.hidden_size, spec.experts.count)
+    router_name = f"{prefix}.{spec.names.router}"
+    router = ReplicatedLinear(context, router_name, spec.hidden_size, spec.experts.count, router=True)
     routing = Routing(router=spec.experts.router, top_k=spec.experts.top_k)
     return MixtureOfExperts(context, name, router=router, experts=experts, routing=routing)

@@ -49,6 +49,7 @@ class QuantLayer:
         shape: [out, in] over all ranks; of one expert, where the role is ``grouped_linear``.
         dtype: The dtype that the model computes in.
         head: It makes the logits.
+        router: It chooses experts.
     """
 
     name: str
@@ -56,6 +57,7 @@ class QuantLayer:
     shape: tuple[int, int]
     dtype: str
     head: bool = False
+    router: bool = False
 
 
 class QuantizationMethod(ABC):

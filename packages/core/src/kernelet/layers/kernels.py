@@ -56,6 +56,11 @@ class Served:
             return {"weight": weight}
         return canonical_tensors(self.method, self.scheme, self.modules, weight)
 
+    @property
+    def identity(self) -> str | None:
+        """Names how the weight is quantized, see ``QuantizationMethod.identity``; None: not known."""
+        return "" if self.method is None else self.method.identity() or None
+
     def prepare(self, weight: Tensor) -> Any:
         """Quantizes an unquantized weight, if it is to be, and gives it to the kernel."""
         return self.kernel.prepare(self.canonical(weight))
@@ -70,6 +75,7 @@ def serve(
     parts: Sequence[Part] = (),
     *,
     head: bool = False,
+    router: bool = False,
 ) -> Served:
     """Asks the quantization method how a layer's weight is stored, and selects the kernel for that.
 
@@ -82,6 +88,7 @@ def serve(
         parts: What the checkpoint has for it, in the order of the rows, and of the experts; none: one module of the
             layer's name.
         head: It makes the logits.
+        router: It chooses experts.
 
     Raises:
         SelectionError: if no kernel serves it.
@@ -91,11 +98,11 @@ def serve(
     method = context.quantization
     if method is None:
         return Served(kernel=select_kernel(context, name, role, shape))
-    rows = shape[-2]
+    rows, dtype = shape[-2], context.dtype_name
     modules = [
         Module(
             layer=QuantLayer(
-                name=part.name, role=role, shape=(part.outputs, inputs), dtype=context.dtype_name, head=head
+                name=part.name, role=role, shape=(part.outputs, inputs), dtype=dtype, head=head, router=router
             ),
             rows=part.rows,
         )

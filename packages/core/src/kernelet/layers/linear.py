@@ -32,6 +32,7 @@ class Linear(Layer):
         inputs: Shard,
         bias: bool = False,
         sources: Sequence[str] = (),
+        router: bool = False,
     ) -> None:
         """Selects the kernel.
 
@@ -42,13 +43,14 @@ class Linear(Layer):
             inputs: Input axis.
             bias: It has a bias.
             sources: Names of the modules that hold the parts in checkpoints; empty: one module of the layer's name.
+            router: It chooses experts.
         """
         super().__init__(name)
         self.weight = Weight(context, f"{name}.weight", dict(outputs), inputs)
         self.bias_weight = Weight(context, f"{name}.bias", dict(outputs)) if bias else None
         shape = (sum(part.size for part in outputs.values()), inputs.size)
         parts = parts_of(sources or (name,), outputs)
-        self.served = serve(context, name, "linear", shape, inputs.full, parts)
+        self.served = serve(context, name, "linear", shape, inputs.full, parts, router=router)
         self.kernel = self.served.kernel
         self.weight.kept = Kept(context, self.served)
         self.prepared: Any = None
@@ -86,8 +88,18 @@ def parts_of(sources: Sequence[str], outputs: Mapping[str, Shard]) -> list[Part]
 class ReplicatedLinear(Linear):
     """Every rank holds all of it."""
 
-    def __init__(self, context: ModelContext, name: str, inputs: int, outputs: int, *, bias: bool = False) -> None:
-        super().__init__(context, name, outputs={"": Shard.whole(outputs)}, inputs=Shard.whole(inputs), bias=bias)
+    def __init__(
+        self,
+        context: ModelContext,
+        name: str,
+        inputs: int,
+        outputs: int,
+        *,
+        bias: bool = False,
+        router: bool = False,
+    ) -> None:
+        whole = {"": Shard.whole(outputs)}
+        super().__init__(context, name, outputs=whole, inputs=Shard.whole(inputs), bias=bias, router=router)
 
 
 class ColumnParallelLinear(Linear):

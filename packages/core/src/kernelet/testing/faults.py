@@ -16,6 +16,7 @@ DOMAINS = (
     "op",
     "package",
     "platform",
+    "quantization",
     "scheduler",
     "stat_logger",
     "weight_format",

@@ -5,13 +5,13 @@ import inspect
 
 import pytest
 
-from kernelet.contracts import attention, cache, executor, model, op, platform, sampling, stats
+from kernelet.contracts import attention, cache, executor, model, op, platform, quant, sampling, stats
 from kernelet.contracts.offer import NO_OPTIONS, Offer, Option, Settings
 
 OFFERS = sorted(
     {
         cls
-        for module in (attention, cache, executor, model, op, platform, sampling, stats)
+        for module in (attention, cache, executor, model, op, platform, quant, sampling, stats)
         for _, cls in inspect.getmembers(module, inspect.isclass)
         if issubclass(cls, Offer) and cls is not Offer
     },

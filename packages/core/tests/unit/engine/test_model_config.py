@@ -6,7 +6,8 @@ import pytest
 
 from kernelet.contracts.model import ModelArchitectureOffer, ModelInfo
 from kernelet.contracts.platform import Capabilities
-from kernelet.contracts.plugins import Owned
+from kernelet.contracts.plugins import Choice, Owned
+from kernelet.contracts.quant import QuantOffer
 from kernelet.engine.model_config import (
     architecture_names,
     build_model_config,
@@ -15,7 +16,7 @@ from kernelet.engine.model_config import (
     read_hf_config,
 )
 from kernelet.engine.options import EngineOptions
-from kernelet.errors import ConfigError, ModelNotFoundError, UnsupportedModelError
+from kernelet.errors import ConfigError, ModelNotFoundError, SelectionError, UnsupportedModelError
 
 CAPABILITIES = Capabilities(device_type="d", dtypes=("bfloat16", "float32"), memory_bytes=1)
 INFO = ModelInfo(vocab_size=10, max_model_len=64, num_layers=2, hidden_size=4, dtype="float32")
@@ -24,6 +25,10 @@ INFO = ModelInfo(vocab_size=10, max_model_len=64, num_layers=2, hidden_size=4, d
 def found(info=INFO):
     offer = ModelArchitectureOffer(name="A", target="m:A", describe="m:describe")
     return lambda names, hf_config: (Owned(offer=offer, plugin="p"), info)
+
+
+def no_method(name):
+    raise SelectionError(f"nobody offers {name}")
 
 
 @pytest.mark.parametrize(
@@ -67,7 +72,7 @@ def test_a_damaged_configuration_is_an_error_that_names_the_file(tmp_path, conte
 def test_everything_that_is_known_without_weights(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"architectures": ["A"], "x": 1}))
     options = EngineOptions(max_model_len=32, load_seed=7)
-    config = build_model_config("name", tmp_path, options, CAPABILITIES, found())
+    config = build_model_config("name", tmp_path, options, CAPABILITIES, found(), no_method)
     assert (config.model, config.path, config.architecture) == ("name", str(tmp_path), "A")
     assert (config.dtype, config.vocab_size, config.max_model_len, config.num_layers) == ("float32", 10, 32, 2)
     assert config.hf_config["x"] == 1
@@ -78,4 +83,14 @@ def test_sizes_that_cannot_be_are_named(tmp_path):
     (tmp_path / "config.json").write_text("{}")
     info = ModelInfo(vocab_size=0, max_model_len=64, num_layers=2, hidden_size=4)
     with pytest.raises(UnsupportedModelError, match="vocab_size = 0"):
-        build_model_config("name", tmp_path, EngineOptions(), CAPABILITIES, found(info))
+        build_model_config("name", tmp_path, EngineOptions(), CAPABILITIES, found(info), no_method)
+
+
+def test_what_the_checkpoint_says_of_quantization_is_kept_apart(tmp_path):
+    offer = QuantOffer(name="format", target="m:A", names=("stored-so",))
+    said = {"quant_method": "stored-so", "bits": 4}
+    (tmp_path / "config.json").write_text(json.dumps({"x": 1, "quantization_config": said}))
+    choice = Choice(chosen=Owned(offer=offer, plugin="p"), reason="named")
+    config = build_model_config("name", tmp_path, EngineOptions(), CAPABILITIES, found(), lambda name: choice)
+    assert (config.quantization, config.quantization_config) == ("format", said)
+    assert config.hf_config == {"x": 1}
