@@ -6,12 +6,15 @@ from typing import Any
 
 import torch
 
+from kernelet.config import env
 from kernelet.config.host_memory import available_memory
 from kernelet.contracts.offer import Settings
+from kernelet.contracts.op import PackedWeights
 from kernelet.contracts.platform import Device, MemoryInfo
 from kernelet_platform_cpu.allocator import keep_freed_memory
 from kernelet_platform_cpu.config import threads
 from kernelet_platform_cpu.cpuinfo import code_path, cpu_flags, cpu_model
+from kernelet_platform_cpu.packing_cache import PackingCache
 
 
 class CpuDevice(Device):
@@ -21,6 +24,8 @@ class CpuDevice(Device):
         keep_freed_memory()  # here and not in init, which runs on the worker's own thread
         self._threads = threads(settings)
         self._before = 0
+        self._packed: PackingCache | None = None
+        self._settings = settings
 
     def init(self) -> None:
         """Sets torch's threads, for the calling thread and those it starts later."""
@@ -43,3 +48,15 @@ class CpuDevice(Device):
 
     def synchronize(self) -> None:
         """Nothing is ever outstanding."""
+
+    def packed_weights(self) -> PackedWeights | None:
+        values = self._settings.values
+        if self._packed is None and values.get("packed_cache", True):
+            folder, limit = env.cache_dir() / "packed", int(values.get("packed_cache_bytes", 16 << 30))
+            self._packed = PackingCache(folder, limit, self._threads)
+        return self._packed
+
+    def close(self) -> None:
+        if self._packed is not None:
+            self._packed.close()
+            self._packed = None

@@ -17,6 +17,10 @@ def kernelet_options() -> PluginOptions:
     return PluginOptions(
         schema={
             "threads": Option(type=int, help="Threads of a step; default: the CPUs this process may use"),
+            "packed_cache": Option(type=bool, default=True, help="Keep packed weights on disk for the next start"),
+            "packed_cache_bytes": Option(
+                type=int, default=16 << 30, help="Bytes of packed weights on disk; those used longest ago go first"
+            ),
             "prepack": Option(type=bool, default=True, help="Pack bfloat16 weights for the CPU's own matrix kernels"),
         }
     )

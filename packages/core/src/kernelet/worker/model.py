@@ -11,6 +11,7 @@ import torch
 from kernelet.config import EngineConfig
 from kernelet.contracts.executor import LayerPlan
 from kernelet.contracts.model import Model, ModelArchitectureOffer, ModelInfo
+from kernelet.contracts.op import PackedWeights
 from kernelet.contracts.plugins import Owned, PluginView
 from kernelet.errors import UnsupportedModelError
 from kernelet.layers.context import ModelContext
@@ -33,16 +34,26 @@ class LoadedModel:
         row: Name of its architecture row.
         plans: How ops and weights are computed.
         weight_bytes: Bytes of its weights.
+        mapped_bytes: Bytes of them that are pages of the checkpoint's files.
     """
 
     model: Model
     row: str
     plans: tuple[LayerPlan, ...]
     weight_bytes: int
+    mapped_bytes: int = 0
 
 
-def load_model(config: EngineConfig, plugins: PluginView, device: Any) -> LoadedModel:
+def load_model(
+    config: EngineConfig, plugins: PluginView, device: Any, packed: PackedWeights | None = None
+) -> LoadedModel:
     """Builds the architecture that the configuration names and fills it.
+
+    Args:
+        config: Names the model and its checkpoint.
+        plugins: Offer architectures, formats and kernels.
+        device: Where weights live.
+        packed: Where prepared weights are kept between starts.
 
     Raises:
         UnsupportedModelError: if no plugin offers the architecture.
@@ -58,14 +69,22 @@ def load_model(config: EngineConfig, plugins: PluginView, device: Any) -> Loaded
         plugins=plugins,
         block_size=config.cache.block_size,
         quantization=make_quantization(config.model, plugins),
+        packed=packed,
     )
     info: ModelInfo = plugins.load(owned, owned.offer.describe)(config.model.hf_config)
     model: Model = plugins.load(owned)(context)
     for entry in context.quantization.unused() if context.quantization else ():
         logger.warning("quantization %s: %s matches no module of the model", config.model.quantization, entry)
     size = weight_bytes(model) if isinstance(model, torch.nn.Module) else 0
-    load(model, open_checkpoint(config.model, plugins))
-    return LoadedModel(model=model, row=info.row, plans=(*context.ops.plans, *context.layer_plans), weight_bytes=size)
+    reader = open_checkpoint(config.model, plugins)
+    load(model, reader)
+    return LoadedModel(
+        model=model,
+        row=info.row,
+        plans=(*context.ops.plans, *context.layer_plans),
+        weight_bytes=size,
+        mapped_bytes=reader.mapped_bytes(),
+    )
 
 
 def _architecture(name: str, plugins: PluginView) -> Owned[ModelArchitectureOffer]:

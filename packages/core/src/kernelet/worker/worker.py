@@ -50,7 +50,7 @@ class ModelWorker(Worker):
 
     def load_model(self) -> None:
         self._loaded: LoadedModel = self._thread.run(
-            partial(load_model, self._config, self._plugins, self._device.tensor_device)
+            partial(load_model, self._config, self._plugins, self._device.tensor_device, self._device.packed_weights())
         )
         self._caches = KVCaches(self._plugins, self._device.tensor_device)
         self._layers = tuple(self._loaded.model.attention_layers())
@@ -60,8 +60,12 @@ class ModelWorker(Worker):
         return {layer.name: layer.cache_spec() for layer in self._layers}
 
     def determine_available_memory(self) -> int:
-        """What the device has left now that weights are loaded, less the largest step's activations."""
-        return max(0, self._device.memory().free - activation_bytes(self._loaded.model, self._config))
+        """What the device has left now that weights are loaded, less the largest step's activations.
+
+        Pages of mapped files count as free where they are looked up, and are in use all the same.
+        """
+        used = self._loaded.mapped_bytes + activation_bytes(self._loaded.model, self._config)
+        return max(0, self._device.memory().free - used)
 
     def initialize_from_config(self, cache: CacheConfigPlan) -> None:
         self._caches.allocate(self._layers, self._attention, cache)
