@@ -1,0 +1,3 @@
+"""Instructions of the native kernels, counted by callgrind."""
+
+from __future__ import annotations
