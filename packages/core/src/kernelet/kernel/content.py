@@ -9,6 +9,7 @@ import hashlib
 import importlib.machinery
 import importlib.util
 import inspect
+import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -83,7 +84,7 @@ def _files_below(folder: str) -> Iterator[tuple[str, str]]:
 def _recorded(distribution: Distribution | None) -> dict[str, Recorded]:
     """Files of RECORD but the metadata itself, which differs by installer; none for an editable installation."""
     text = distribution.read_text("RECORD") if distribution else None
-    if distribution is None or not text:
+    if distribution is None or not text or is_editable(distribution):
         return {}
     root = str(distribution.locate_file(""))
     found = {}
@@ -97,6 +98,12 @@ def _recorded(distribution: Distribution | None) -> dict[str, Recorded]:
             same = size == str(os.stat(path).st_size)  # noqa: PTH116
             found[name] = Recorded(path, _hexadecimal(expected) if same else "")
     return found
+
+
+def is_editable(distribution: Distribution) -> bool:
+    """Whether it was installed in place (PEP 610): its RECORD then lists an import hook and what was compiled."""
+    text = distribution.read_text("direct_url.json")
+    return bool(text and json.loads(text).get("dir_info", {}).get("editable"))
 
 
 def _hexadecimal(recorded: str) -> str:

@@ -41,6 +41,17 @@ def test_hash_of_a_checkout_is_the_same(distributions):
     assert hash_of(distributions) == expected(FILES)
 
 
+def test_hash_of_a_checkout_behind_an_import_hook(distributions):
+    """scikit-build-core and setuptools record the hook, and the compiled module where it lies apart."""
+    origin = '{"url": "file:///d", "dir_info": {"editable": true}}'
+    hook = {"_editable_d.py": "", "_editable_d.pth": "import _editable_d"}
+    distributions.write("d", entry_points=ENTRY_POINT, files=hook | FILES)
+    (distributions.folder / "d-1.0.dist-info/direct_url.json").write_text(origin)
+    (distributions.folder / "pkg_for_hash/plugin.py").write_text("x = 2\n")
+    changed = FILES | {"pkg_for_hash/plugin.py": "x = 2\n"}
+    assert hash_of(distributions) == required("d") == expected(changed)
+
+
 def test_hash_of_a_single_module_without_record(distributions):
     distributions.write("d", entry_points="[kernelet.plugins]\np = single_for_hash\n", record=False)
     (distributions.folder / "single_for_hash.py").write_text("x = 1\n")

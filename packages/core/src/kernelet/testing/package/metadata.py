@@ -6,7 +6,6 @@ import base64
 import csv
 import hashlib
 import importlib.util
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, distribution
@@ -16,6 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from kernelet.kernel.compat import CORE
+from kernelet.kernel.content import is_editable
 from kernelet.kernel.discovery import API_GROUP, PLUGIN_GROUP
 from kernelet.kernel.loader import builtin_candidate
 from kernelet.testing.verdict import ConformanceError
@@ -98,8 +98,7 @@ class Installed:
     @property
     def editable(self) -> bool:
         """Whether it is a checkout that was installed in place."""
-        text = self.metadata.read_text("direct_url.json")
-        return bool(text and json.loads(text).get("dir_info", {}).get("editable"))
+        return is_editable(self.metadata)
 
     def modules(self) -> Iterator[Path]:
         """Python files of its packages."""
