@@ -40,7 +40,7 @@ class Kept:
         Args:
             content: Names the weight's content, shape and dtype.
         """
-        if self._store is None or not self._layout:
+        if self._store is None or not self._layout or self._served.identity is None:
             return False
         names = (*_names(self._served), self._layout, content)
         self._key = blake2b(repr(names).encode(), digest_size=20).hexdigest()
@@ -62,7 +62,7 @@ class Kept:
 def _names(served: Served) -> tuple[object, ...]:
     """All that a prepared weight depends on, besides the layout and the content."""
     kernel, method = served.kernel, served.method
-    names = (type(kernel).__module__, type(kernel).__qualname__, kernel.role, served.scheme)
+    names = (type(kernel).__module__, type(kernel).__qualname__, kernel.role, served.scheme, served.identity)
     if method is None:
         return names
     return (*names, type(method).__module__, type(method).__qualname__, method.settings, method.config, served.modules)
