@@ -1,10 +1,11 @@
-"""``kernelet bench``: how long one request takes, how many tokens a second many make, and how soon a start answers."""
+"""``kernelet bench``: how long requests take, how many tokens a second they make, how soon a start answers; kernels."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING
 
+from kernelet.cli import bench_kernels
 from kernelet.cli.engine_options import MODEL_HELP, add_engine_options, resolved_options
 from kernelet.cli.output import print_json, print_table
 
@@ -36,10 +37,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         one.add_argument("--json", action="store_true", help="one object")
         one.add_argument("--no-warm-up", action="store_true", help="measure the first request too")
         add_engine_options(one)
+    bench_kernels.configure(commands.add_parser("kernels", help="the platform's kernels, without a model"))
 
 
 def run(options: argparse.Namespace) -> int:
     """Measures and prints."""
+    if options.kind == "kernels":
+        return bench_kernels.run(options)
     resolved = resolved_options(options)
     from kernelet.cli import measure
 

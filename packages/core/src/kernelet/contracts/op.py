@@ -167,6 +167,10 @@ class WeightKernel(ABC):
         """grouped_linear: [tokens, in] -> [tokens, out] with the weight of one expert."""
         raise NotImplementedError(f"{type(self).__name__} does not serve the role grouped_linear")
 
+    def detail(self, dtype: str, shape: tuple[int, ...]) -> str:
+        """What else its arithmetic or speed depends on, e.g. a table of settings; it is in the plan. Since op 1.2."""
+        return ""
+
     def has_rows(self, dtype: str) -> bool:
         """Whether ``rows`` reads rows of a linear weight of ``dtype``: a tied embedding needs no table then. Op 1.2."""
         return False

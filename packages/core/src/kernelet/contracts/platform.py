@@ -43,12 +43,14 @@ class PlatformOffer(Offer):
         config: Import string of the ``PlatformConfig`` class.
         worker: Import string of the ``Worker`` class.
         communicator: Import string of the default ``Communicator`` class; empty: one rank only.
+        kernel_bench: Import string of the ``KernelBench`` class; empty: its kernels cannot be measured. Since 1.2.
     """
 
     probe: str
     config: str
     worker: str
     communicator: str = ""
+    kernel_bench: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,6 +169,51 @@ class Device(ABC):
 
     def close(self) -> None:
         """Releases the device."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelFigure:
+    """What one kernel took. Since platform 1.2.
+
+    Attributes:
+        kernel: Its name, as the plan says it.
+        weight: Form and shape of what it was measured with, for people.
+        rows: Rows (tokens) of a call.
+        seconds: Of a call, the best of some.
+        detail: How it was computed: the row of a table, or the like.
+    """
+
+    kernel: str
+    weight: str
+    rows: int
+    seconds: float
+    detail: str = ""
+
+
+class KernelBench(ABC):
+    """Measures a platform's kernels for ``kernelet bench kernels``. Since platform 1.2."""
+
+    @abstractmethod
+    def __init__(self, settings: Settings) -> None:
+        """Takes the device.
+
+        Raises:
+            ConfigError: the settings cannot work.
+        """
+
+    @abstractmethod
+    def measure(self, advance: Callable[[int, int], None]) -> Sequence[KernelFigure]:
+        """Every kernel as it would be chosen; ``advance(done, total)`` is called as it goes on."""
+
+    def tune(self, advance: Callable[[int, int], None]) -> str:
+        """Measures what can be chosen, and returns a table with the best: the text of a file that an option takes.
+
+        Raises:
+            ConfigError: there is nothing to choose.
+        """
+        from kernelet.errors import ConfigError
+
+        raise ConfigError("the kernels of this platform have no table: leave out --tune")
 
 
 @dataclass(frozen=True, kw_only=True)

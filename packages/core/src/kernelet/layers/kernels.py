@@ -137,9 +137,10 @@ def select_kernel(
     except SelectionError as error:
         raise SelectionError(f"{name}: {error}") from error
     offer = choice.chosen.offer
-    context.record(name, role, offer.name, f"{scheme.describe()} {list(shape)}", choice.refused)
     target = context.plugins.load(choice.chosen)
     kernel = target(context.plugins.settings(choice.chosen.plugin), role, scheme)
     if not isinstance(kernel, WeightKernel):
         raise PluginError(f"{choice.chosen.plugin}: {offer.target} of offer {offer.name!r} is no WeightKernel")
+    details = (f"{scheme.describe()} {list(shape)}", kernel.detail(context.dtype_name, shape))
+    context.record(name, role, offer.name, ", ".join(filter(None, details)), choice.refused)
     return kernel

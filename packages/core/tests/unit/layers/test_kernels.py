@@ -27,6 +27,16 @@ def test_the_kernel_is_asked_for_with_dtype_and_shape_and_planned():
     assert plan.refused == {"packed": "comes later"}
 
 
+def test_what_a_kernel_says_of_itself_is_planned():
+    class Detailed(ReferenceKernel):
+        def detail(self, dtype, shape):
+            return f"table 7 for {dtype} {shape[0]}"
+
+    context = make_context(plugins=view(Detailed))
+    select_kernel(context, "model.x", "linear", (3, 4))
+    assert context.layer_plans[0].detail == "dense [3, 4], table 7 for float32 3"
+
+
 def test_a_target_that_is_no_kernel_is_named():
     context = make_context(plugins=view(lambda *_: object()))
     with pytest.raises(PluginError, match=r"doubles:Dense.*no WeightKernel"):
