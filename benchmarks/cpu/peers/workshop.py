@@ -11,6 +11,7 @@ import sys
 import tarfile
 import tomllib
 import venv
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,8 +29,9 @@ class Recipe:
     """A table of peers.toml."""
 
     script: str = ""
-    requirements: tuple[str, ...] = ()
-    precisions: tuple[str, ...] = ("bf16", "int8")
+    requirements: Sequence[str] = ()
+    remove: Sequence[str] = ()
+    precisions: Sequence[str] = ("bf16", "int8")
     source: str = ""
     checkpoints: dict[str, list[str]] = field(default_factory=dict)
 
@@ -37,10 +39,7 @@ class Recipe:
 def recipes() -> dict[str, Recipe]:
     """All of peers.toml."""
     tables = tomllib.loads((HERE / "peers.toml").read_text(encoding="utf-8"))
-    return {
-        name: Recipe(**{**table, "requirements": tuple(table.get("requirements", ()))})
-        for name, table in tables.items()
-    }
+    return {name: Recipe(**table) for name, table in tables.items()}
 
 
 def engines() -> tuple[str, ...]:
@@ -76,7 +75,7 @@ class Workshop:
 
     def environment(self, name: str) -> Path:
         """Where an engine's environment is: another one when its requirements change."""
-        return self.folder / f"{name}-{digest(*self.recipes[name].requirements)}"
+        return self.folder / f"{name}-{digest(*self.recipes[name].requirements, *self.recipes[name].remove)}"
 
     def checkpoint(self, name: str, precision: str) -> Path:
         """The model as an engine reads it.
@@ -133,6 +132,8 @@ class Workshop:
         venv.create(folder, with_pip=True)
         pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--progress-bar=off"]
         step.run("installing", [*pip, *recipe.requirements])
+        if recipe.remove:
+            step.run("removing", [*pip[:3], "uninstall", "--yes", *recipe.remove])
         (folder / "done").touch()
 
     def _checkpoint_path(self, name: str, precision: str) -> Path:
