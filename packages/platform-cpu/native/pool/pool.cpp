@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -48,87 +49,103 @@ bool spin(Done done) {
 
 }  // namespace
 
-Pool::Pool(int threads, std::vector<int> cpus) : cpus_(std::move(cpus)) {
+Pool::~Pool() { stop(); }
+
+void Pool::start(int threads, const std::vector<int>& cpus) {
+  const std::lock_guard<std::mutex> lock(owner_);
+  stop();
   for (int i = 1; i < threads; ++i)
-    workers_.emplace_back([this, i] {
-      if (!cpus_.empty()) pin(cpus_[static_cast<size_t>(i) % cpus_.size()]);
+    workers_.emplace_back([this, cpu = cpus.empty() ? -1 : cpus[static_cast<size_t>(i) % cpus.size()]] {
+      if (cpu >= 0) pin(cpu);
       work();
     });
+  threads_ = std::max(1, threads);
 }
 
-Pool::~Pool() {
+void Pool::stop() {
   stop_ = true;
   ++epoch_;
   epoch_.notify_all();
   for (auto& worker : workers_) worker.join();
+  workers_.clear();
+  stop_ = false;
+  threads_ = 1;
 }
 
-bool Pool::claim(uint32_t epoch) {
+bool Pool::claim(uint32_t job) {
   uint64_t ticket = ticket_.load(std::memory_order_acquire);
   while (true) {
     const auto left = static_cast<uint32_t>(ticket);
-    if (static_cast<uint32_t>(ticket >> 32) != epoch || left == 0) return false;
-    if (ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel)) {
-      call_(context_, tasks_ - left);
-      unfinished_.fetch_sub(1, std::memory_order_release);
-      return true;
-    }
+    if (static_cast<uint32_t>(ticket >> 32) != job || left == 0) return false;
+    if (!ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel)) continue;
+    call_(context_, tasks_ - left);
+    if (unfinished_.fetch_sub(1) == 1 && caller_sleeps_) unfinished_.notify_one();
+    return true;
   }
 }
 
-void Pool::wait_for(uint32_t& seen) {
+uint32_t Pool::next_job(uint32_t seen) {
   const auto changed = [&] { return epoch_.load(std::memory_order_acquire) != seen; };
   if (!spin(changed)) {
     ++sleeping_;
     epoch_.wait(seen);
     --sleeping_;
   }
-  seen = epoch_.load(std::memory_order_acquire);
+  return epoch_.load(std::memory_order_acquire);
 }
 
 void Pool::work() {
-  uint32_t seen = 0;
-  while (true) {
-    wait_for(seen);
-    if (stop_) return;
-    while (claim(seen)) {
+  uint32_t job = epoch_.load(std::memory_order_acquire);
+  while (!stop_) {
+    while (claim(job)) {
     }
+    job = next_job(job);
   }
 }
 
-void Pool::run_erased(int64_t tasks, Call call, void* context) {
-  std::unique_lock<std::mutex> lock(owner_, std::defer_lock);
-  if (tasks <= 1 || workers_.empty() || tasks > UINT32_MAX || !lock.try_lock()) {
-    for (int64_t task = 0; task < tasks; ++task) call(context, task);
-    return;
-  }
+void Pool::wait_until_finished() {
+  if (spin([&] { return unfinished_.load(std::memory_order_acquire) == 0; })) return;
+  // Another process has the core of a thread that holds a task: asleep, this one makes room for it.
+  caller_sleeps_ = true;
+  for (uint32_t left = unfinished_; left != 0; left = unfinished_) unfinished_.wait(left);
+  caller_sleeps_ = false;
+}
+
+void Pool::share(int64_t tasks, Call call, void* context) {
   const uint32_t job = epoch_.load(std::memory_order_relaxed) + 1;
   call_ = call;
   context_ = context;
   tasks_ = tasks;
-  unfinished_.store(tasks, std::memory_order_relaxed);
+  unfinished_.store(static_cast<uint32_t>(tasks), std::memory_order_relaxed);
   ticket_.store(static_cast<uint64_t>(job) << 32 | static_cast<uint32_t>(tasks), std::memory_order_release);
   epoch_.store(job);
-  if (sleeping_.load() > 0) epoch_.notify_all();
+  if (sleeping_ > 0) epoch_.notify_all();
   while (claim(job)) {
   }
-  const auto finished = [&] { return unfinished_.load(std::memory_order_acquire) == 0; };
-  while (!spin(finished)) sched_yield();
+  wait_until_finished();
 }
 
-namespace {
-std::unique_ptr<Pool>& shared() {
+void Pool::run_erased(int64_t tasks, Call call, void* context) {
+  if (tasks > 1 && tasks <= UINT32_MAX && threads() > 1) {
+    const std::unique_lock<std::mutex> lock(owner_, std::try_to_lock);
+    if (lock.owns_lock() && !workers_.empty()) return share(tasks, call, context);
+  }
+  for (int64_t task = 0; task < tasks; ++task) call(context, task);
+}
+
+void Pool::forget() {
+  // Its threads cannot be joined here and its lock may be held for ever: what there was is left, not destroyed.
+  new (this) Pool();
+}
+
+Pool& pool() {
   // never destroyed: a process that ends must not wait for threads that wait
-  static auto* pool = new std::unique_ptr<Pool>(new Pool(1));
-  return *pool;
-}
-}  // namespace
-
-Pool& pool() { return *shared(); }
-
-void start_pool(int threads, std::vector<int> cpus) {
-  if (!cpus.empty()) pin(cpus.front());
-  shared() = std::make_unique<Pool>(std::max(1, threads), std::move(cpus));
+  static Pool* const shared = [] {
+    auto* made = new Pool();
+    pthread_atfork(nullptr, nullptr, [] { pool().forget(); });
+    return made;
+  }();
+  return *shared;
 }
 
 }  // namespace kernelet
