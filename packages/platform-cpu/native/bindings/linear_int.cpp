@@ -23,15 +23,17 @@ void bind_linear_int(nb::module_& m) {
   nb::class_<IntLinear, PackedLinear>(m, "IntLinear")
       .def(
           "__init__",
-          [](IntLinear* self, const IntFormat& format, Address packed) { new (self) IntLinear(format, at<uint8_t>(packed)); },
-          nb::arg("format"), nb::arg("packed"))
+          [](IntLinear* self, const IntFormat& format, Address packed, nb::handle /*owner*/) {
+            new (self) IntLinear(format, at<uint8_t>(packed));
+          },
+          nb::arg("format"), nb::arg("packed"), nb::arg("owner"), nb::keep_alive<1, 4>())
+      .def_static("layout", &IntLinear::layout)
       .def(
           "pack",
           [](IntLinear& self, Address elements, Address scales, Address zeros) {
             self.pack({at<const uint8_t>(elements), at<const float>(scales), at<const void>(zeros)});
           },
           nb::arg("elements"), nb::arg("scales"), nb::arg("zeros"), nb::call_guard<nb::gil_scoped_release>());
-  m.def("int_layout", &IntLinear::layout);
 }
 
 }  // namespace kernelet
