@@ -128,7 +128,9 @@ def files(folder: Path) -> None:
     save_file({"vector": np.random.default_rng(6).standard_normal(HIDDEN)}, folder / "vector.safetensors")
 
 
-WRITERS: Mapping[str, Callable[[Path], None]] = MappingProxyType({"tiny": tiny, "gpt2": gpt2, "null": null})
+WRITERS: Mapping[str, Callable[[Path], None]] = MappingProxyType(
+    {"tiny": tiny, "for-int8": tiny, "for-int4": tiny, "gpt2": gpt2, "null": null}
+)
 
 
 def _matrix(draw: np.random.Generator, rows: int, columns: int) -> NDArray[np.float64]:

@@ -29,12 +29,12 @@ def test_the_page_has_the_tables_rows_and_none_is_red():
     assert all(f"{name} {version}" in text for name, version in versions(MATRIX)), "run: hatch run matrix"
 
 
-def test_every_example_and_every_package_with_a_platform_or_a_family_is_in_it():
+def test_every_example_and_every_package_with_a_platform_a_family_or_a_quantization_is_in_it():
     from workspace import ROOT
 
     used = {wheel for row in MATRIX.rows for wheel in row.wheels}
     wanted = {f"examples/{path.parent.name}" for path in ROOT.glob("examples/*/pyproject.toml")}
-    wanted |= {f"packages/{name}" for name in ("core", "platform-cpu", "models-decoder")}
+    wanted |= {f"packages/{name}" for name in ("core", "platform-cpu", "models-decoder", "quant-online")}
     assert wanted <= used, f"rows are missing for {sorted(wanted - used)}"
 
 

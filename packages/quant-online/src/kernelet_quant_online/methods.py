@@ -52,7 +52,7 @@ class Online(QuantizationMethod):
         return WeightScheme(
             element=form if form == "int8" or not self.settings["zero_points"] else "uint4",
             scales=(ScaleLevel("float32", (1, self._group_size if form == "int4" else 0)),),
-            zero_point="int" if form == "int4" and self.settings["zero_points"] else None,
+            zero_point="float" if form == "int4" and self.settings["zero_points"] else None,
             activation=activation,
             activation_element="int8" if activation else None,
         )

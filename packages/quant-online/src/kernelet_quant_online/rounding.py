@@ -25,24 +25,24 @@ def to_int4(weight: Tensor, group_size: int, *, zero_points: bool) -> dict[str, 
     Args:
         weight: [out, in].
         group_size: Weights along the input axis that share a scale.
-        zero_points: Weights are 0 to 15 (uint8), and each group has an integer zero point; else -7 to 7 (int8).
+        zero_points: Weights are 0 to 15 (uint8) from the smallest to the largest of a group, and zero points float32;
+            else -7 to 7 (int8).
     """
     rows, columns = weight.shape
     groups = -(-columns // group_size)
-    padded = functional.pad(weight.float(), (0, groups * group_size - columns))
+    padded = functional.pad(weight.float()[:, None], (0, groups * group_size - columns), "replicate")
     values = padded.view(rows, groups, group_size)
     if not zero_points:
         scales = _scales(values.abs().amax(2) / LARGEST_INT4)
         whole = (values / scales[..., None]).round_().to(torch.int8)
         return {"weight": whole.view(rows, -1)[:, :columns].contiguous(), "scales": scales}
-    low, high = values.amin(2).clamp_(max=0), values.amax(2).clamp_(min=0)
-    scales = _scales((high - low) / LARGEST_UINT4)
-    points = (-low / scales).round_()
-    whole = (values / scales[..., None]).round_().add_(points[..., None]).clamp_(0, LARGEST_UINT4).to(torch.uint8)
+    low = values.amin(2)
+    scales = _scales((values.amax(2) - low) / LARGEST_UINT4)
+    whole = ((values - low[..., None]) / scales[..., None]).round_().to(torch.uint8)
     return {
         "weight": whole.view(rows, -1)[:, :columns].contiguous(),
         "scales": scales,
-        "zero_points": points.to(torch.uint8),
+        "zero_points": -low / scales,
     }
 
 

@@ -16,7 +16,7 @@ TIED = layer_of("model.embed_tokens", (4, 64), "embedding", head=True)
 ROUTER = QuantLayer(name="model.layers.0.mlp.gate", role="linear", shape=(4, 64), dtype="float32", router=True)
 INPUTS = {"activation": "dynamic", "activation_element": "int8"}
 INT8 = WeightScheme(element="int8", scales=(ScaleLevel("float32", (1, 0)),), **INPUTS)
-INT4 = WeightScheme(element="uint4", scales=(ScaleLevel("float32", (1, 32)),), zero_point="int", **INPUTS)
+INT4 = WeightScheme(element="uint4", scales=(ScaleLevel("float32", (1, 32)),), zero_point="float", **INPUTS)
 WIDE = WeightScheme(element="int4", scales=(ScaleLevel("float32", (1, 128)),), **INPUTS)
 
 

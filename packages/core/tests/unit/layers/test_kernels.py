@@ -1,10 +1,15 @@
 from __future__ import annotations
 
-import pytest
+from typing import ClassVar
 
-from kernelet.contracts.op import WeightKernelOffer, WeightScheme
-from kernelet.errors import PluginError
-from kernelet.layers.kernels import select_kernel
+import pytest
+import torch
+
+from kernelet.contracts.offer import Settings
+from kernelet.contracts.op import DENSE, ScaleLevel, WeightKernelOffer, WeightScheme
+from kernelet.contracts.quant import QuantizationMethod
+from kernelet.errors import PluginError, SelectionError, UnsupportedModelError
+from kernelet.layers.kernels import Part, select_kernel, serve
 from kernelet.testing.plugin_view import FixedPlugins
 from kernelet.testing.tensors import make_context
 from kernelet.testing.weight_kernel.reference import ReferenceKernel
@@ -41,3 +46,58 @@ def test_a_target_that_is_no_kernel_is_named():
     context = make_context(plugins=view(lambda *_: object()))
     with pytest.raises(PluginError, match=r"doubles:Dense.*no WeightKernel"):
         select_kernel(context, "x", "linear", (1, 1))
+
+
+class Rows(QuantizationMethod):
+    """int8 of all that is not called ``plain``."""
+
+    asked: ClassVar = []
+
+    def scheme(self, layer):
+        self.asked.append(layer)
+        return None if layer.name.endswith("plain") else INT8
+
+    def canonical(self, layer, stored):
+        return {"weight": stored["weight"].to(torch.int8), "scales": torch.ones(len(stored["weight"]), 1)}
+
+
+INT8 = WeightScheme(element="int8", scales=(ScaleLevel("float32", (1, 0)),))
+
+
+@pytest.fixture
+def quantized():
+    context = make_context(plugins=view(ReferenceKernel))
+    context.quantization = Rows(Settings(plugin="q"), None, context.config)
+    Rows.asked.clear()
+    return context
+
+
+def test_a_method_is_asked_about_the_modules_of_the_checkpoint(quantized):
+    parts = [Part(name="a.q", outputs=4, rows=2), Part(name="a.k", outputs=2, rows=1)]
+    served = serve(quantized, "a.qkv", "linear", (3, 5), 10, parts, router=True)
+    assert (served.scheme, served.kernel.scheme, served.identity) == (INT8, INT8, None)
+    names = [(layer.name, layer.role, layer.shape, layer.head, layer.router) for layer in Rows.asked]
+    assert names == [("a.q", "linear", (4, 10), False, True), ("a.k", "linear", (2, 10), False, True)]
+    weight = torch.arange(15.0).view(3, 5)
+    assert torch.equal(served.prepare(weight).double(), weight.double())
+    assert quantized.layer_plans[0].detail.startswith("int8, float32 scales of (1, 0)")
+
+
+def test_an_unquantized_module_is_dense(quantized):
+    served = serve(quantized, "a.plain", "embedding", (3, 5), 5, head=True)
+    assert (served.scheme, served.method, served.identity) == (DENSE, None, "")
+    assert (Rows.asked[0].name, Rows.asked[0].shape, Rows.asked[0].head) == ("a.plain", (3, 5), True)
+    weight = torch.randn(3, 5)
+    assert served.canonical(weight)["weight"] is weight
+
+
+def test_parts_that_are_stored_differently(quantized):
+    parts = [Part(name="a.q", outputs=4, rows=2), Part(name="a.plain", outputs=2, rows=1)]
+    with pytest.raises(UnsupportedModelError, match=r"a\.qkv is computed as one weight"):
+        serve(quantized, "a.qkv", "linear", (3, 5), 5, parts)
+
+
+def test_a_weight_that_no_kernel_serves_is_named():
+    context = make_context(plugins=FixedPlugins([]))
+    with pytest.raises(SelectionError, match=r"^model\.x: .*int8, float32 scales of \(1, 0\) linear"):
+        select_kernel(context, "model.x", "linear", (3, 4), INT8)
