@@ -1,8 +1,9 @@
 """A file of tensors that is used only if it is whole.
 
-``KNPACK1\\n``, the length of the header (4 bytes, little-endian), its BLAKE2b digest (16 bytes), the header in JSON, and from
-the next page on the bytes of each tensor, filled up to whole pages. The header has a digest of the sums of all pages: that
-costs little beside reading them, and no torn, truncated or altered page keeps its sum and its place by accident.
+It begins with ``MAGIC``, the length of the header (4 bytes, little-endian), its BLAKE2b digest (16 bytes), the header
+in JSON. From the next page on come the bytes of each tensor, filled up to whole pages. The header has a digest of the
+sums of all pages: that costs little beside reading them, and no torn, truncated or altered page keeps its sum and its
+place by accident.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from hashlib import blake2b
 from pathlib import Path
@@ -80,16 +81,12 @@ def read(path: Path, key: str, executor: Executor) -> dict[str, Tensor]:
         if os.fstat(file.fileno()).st_size != begin:
             raise DamagedFileError(f"it should have {begin} bytes")
         sums = blake2b(digest_size=16)
-        _feed(sums.update, executor.map(_read_piece, [file.fileno()] * len(pieces), pieces))
+        for part in executor.map(_read_piece, [file.fileno()] * len(pieces), pieces):
+            sums.update(part)
     if sums.hexdigest() != header["pages"]:
         raise DamagedFileError("its pages do not have the sums that its header states")
     os.utime(path)  # it was used now
     return found
-
-
-def _feed(update: Callable[[bytes], None], parts: Iterable[bytes]) -> None:
-    for part in parts:
-        update(part)
 
 
 def _header(file: BinaryIO, key: str) -> tuple[dict[str, Any], int]:

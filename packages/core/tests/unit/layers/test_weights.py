@@ -5,7 +5,7 @@ import torch
 
 from kernelet.errors import WeightsError
 from kernelet.layers.linear import MergedLinear, ReplicatedLinear
-from kernelet.layers.weights import Layer, Shard, Weight, finish, layers_of, weight_bytes, weights_of
+from kernelet.layers.weights import Finisher, Layer, Shard, Weight, finish, layers_of, weight_bytes, weights_of
 from kernelet.testing.tensors import make_context
 
 
@@ -134,3 +134,50 @@ def test_finish_lists_a_few_names_only():
     model = torch.nn.ModuleList(ReplicatedLinear(context, f"x{i}", 2, 2) for i in range(11))
     with pytest.raises(WeightsError, match=r"x7\.weight and 3 more"):
         finish(model)
+
+
+def test_a_tensor_that_is_all_of_a_weight_is_not_copied():
+    whole = torch.arange(36.0).view(12, 3)
+    weight = two_parts(make_context())
+    weight.write("whole", whole)
+    assert weight.take().data_ptr() == whole.data_ptr()
+    shared = Weight(make_context(rank=1, size=2), "w", {"": Shard(12, 6, 6)}, Shard.whole(3))
+    shared.write("whole", whole)
+    assert shared.take().data_ptr() == whole[6:].data_ptr()
+
+
+@pytest.mark.parametrize("value", [torch.ones(12, 3).double(), torch.ones(3, 12).T, torch.ones(1).expand(12, 3)])
+def test_a_tensor_of_another_form_is_copied(value):
+    weight = two_parts(make_context())
+    weight.write("whole", value)
+    taken = weight.take()
+    assert taken.dtype == torch.float32
+    assert taken.is_contiguous()
+    assert (taken == 1).all()
+
+
+def test_a_weight_takes_no_memory_before_it_is_written():
+    weight = two_parts(make_context(dtype=torch.bfloat16), experts=2)
+    assert weight.tensor is None
+    assert weight.shape == (2, 12, 3)
+    assert weight.nbytes == 144
+
+
+def test_a_layer_is_finished_as_soon_as_its_last_weight_is_written():
+    context = make_context()
+    first, second = (ReplicatedLinear(context, name, 2, 3, bias=True) for name in ("first", "second"))
+    finisher = Finisher(torch.nn.ModuleList([first, second]))
+    first.weight.write("x", torch.ones(3, 2))
+    finisher.wrote(first.weight)
+    assert first.prepared is None
+    first.bias_weight.write("x", torch.ones(3))
+    finisher.wrote(first.bias_weight)
+    assert first.forward(torch.ones(1, 2)).tolist() == [[3.0, 3.0, 3.0]]
+    assert second.prepared is None
+    finisher.wrote(object())
+    with pytest.raises(WeightsError, match=r"fills second\.weight, second\.bias$"):
+        finisher.close()
+    for weight in second.weights():
+        weight.write("x", torch.zeros(weight.shape))
+    finisher.close()
+    assert second.forward(torch.ones(1, 2)).tolist() == [[0.0, 0.0, 0.0]]

@@ -10,7 +10,7 @@ from kernelet.errors import WeightsError
 from kernelet.layers.linear import MergedLinear, ReplicatedLinear
 from kernelet.layers.weights import finish
 from kernelet.loading.loader import fill, load
-from kernelet.loading.mapping import WeightMap, plain, split
+from kernelet.loading.mapping import HeadOrder, Target, WeightMap, plain, split
 from kernelet.loading.progress import Progress
 from kernelet.testing.tensors import make_context
 
@@ -91,3 +91,82 @@ def test_a_fused_tensor_of_a_wrong_shape_is_named_before_it_is_reordered():
     targets = WeightMap(targets=interleaved(layer.weight, "fused", 2))
     with pytest.raises(WeightsError, match=r"fused has shape \[11, 2\]"):
         list(fill(Tensors({"fused": torch.ones(11, 2)}), targets))
+
+
+class Named(Tensors):
+    """Every tensor but ``anonymous`` is named by its own name; counts what is read."""
+
+    def __init__(self, tensors, anonymous=""):
+        super().__init__(tensors)
+        self.read_names = []
+        self.anonymous = anonymous
+
+    def identity(self, name):
+        return None if name == self.anonymous else f"content of {name}"
+
+    def read(self, name, rows=None):
+        self.read_names.append(name)
+        return super().read(name, rows)
+
+
+class Recalling:
+    """Knows the content of its first tensor alone, in every place."""
+
+    def __init__(self, weight, knows):
+        self.weight = weight
+        self.knows = knows
+        self.asked = []
+
+    def __getattr__(self, name):
+        return getattr(self.weight, name)
+
+    def recall(self, content):
+        self.asked.append(content)
+        return self.knows
+
+    name = "w"
+
+
+def two_weights(knows, transform=None):
+    layer = MergedLinear(make_context(), "merged", 2, {"gate": 3, "up": 3})
+    first, second = Recalling(layer.weight, knows), ReplicatedLinear(make_context(), "last", 2, 4).weight
+    targets = {"gate": Target(weight=first, part="gate", transform=transform), "up": Target(weight=first, part="up")}
+    return first, second, WeightMap(targets=targets | plain(second, "last"), ignored={"skip.*": "not needed"})
+
+
+def test_what_is_known_is_not_read():
+    first, second, weight_map = two_weights(True)
+    reader, whole = Named(checkpoint().tensors), []
+    assert list(fill(reader, weight_map, whole.append)) == ["gate", "up", "last", "skipped"]
+    assert reader.read_names == ["last"]
+    assert whole == [first, second]
+    assert [text.count("content of") for text in first.asked] == [2]
+
+
+def test_what_is_not_known_is_read():
+    first, second, weight_map = two_weights(False)
+    reader, whole = Named(checkpoint().tensors), []
+    list(fill(reader, weight_map, whole.append))
+    assert reader.read_names == ["gate", "up", "last"]
+    assert whole == [first, second]
+    assert first.missing() == []
+
+
+@pytest.mark.parametrize("anonymous, transform", [("up", None), ("", lambda tensor: tensor)])
+def test_nobody_is_asked_for_what_cannot_be_named(anonymous, transform):
+    first, _, weight_map = two_weights(True, transform)
+    reader = Named(checkpoint().tensors, anonymous)
+    list(fill(reader, weight_map))
+    assert first.asked == []
+    assert reader.read_names == ["gate", "up", "last"]
+
+
+def test_the_place_is_part_of_the_name():
+    asked = set()
+    for part, expert, heads in (("gate", None, None), ("up", None, None), ("gate", 1, None), ("gate", None, 3)):
+        first, _, _ = two_weights(True)
+        order = None if heads is None else HeadOrder(heads, 1)
+        target = Target(weight=first, part=part, expert=expert, transform=order)
+        list(fill(Named({"x": torch.ones(3, 2)}), WeightMap(targets={"x": target})))
+        asked |= set(first.asked)
+    assert len(asked) == 4

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 
 import pytest
 import torch
 from safetensors.torch import save_file
 
 from kernelet.errors import WeightsError
-from kernelet.loading.safetensors import INDEX, SINGLE, SafetensorsReader
+from kernelet.loading.safetensors import DTYPES, INDEX, SINGLE, SafetensorsReader
 
 A = torch.randn(4, 3)
 B = torch.randn(5).bfloat16()
@@ -97,3 +99,54 @@ def test_one_tensor_in_two_files_is_refused(tmp_path):
     save_file({"a": A}, tmp_path / "y.safetensors")
     with pytest.raises(WeightsError, match=r"a is in .*x\.safetensors and in .*y\.safetensors"):
         SafetensorsReader(tmp_path)
+
+
+def test_every_dtype_is_read(tmp_path):
+    """Those that torch has and the format knows; one that we leave to the library too."""
+    kinds = [*DTYPES.values(), torch.complex64]
+    tensors = {str(kind): torch.arange(6).view(2, 3).to(kind) for kind in kinds}
+    save_file(tensors, tmp_path / SINGLE)
+    reader = SafetensorsReader(tmp_path)
+    for name, tensor in tensors.items():
+        for rows, expected in ((None, tensor), (slice(1, 2), tensor[1:])):
+            found = reader.read(name, rows)
+            assert found.dtype == expected.dtype
+            assert found.tolist() == expected.tolist()
+
+
+def test_what_is_still_mapped_is_counted(tmp_path):
+    single(tmp_path)
+    reader = SafetensorsReader(tmp_path)
+    kept = reader.read("a")[1:]
+    reader.read("b")
+    assert reader.mapped_bytes() == 48
+    del kept
+    assert reader.mapped_bytes() == 0
+
+
+def aged(path):
+    """Waits until the clock of the file system tells a change of the file from the one before."""
+    while time.time_ns() - path.stat().st_ctime_ns < 2e8:
+        time.sleep(0.02)
+
+
+def test_content_has_a_name_that_changes_with_it(tmp_path):
+    single(tmp_path)
+    path = tmp_path / SINGLE
+    aged(path)
+    before = {name: SafetensorsReader(tmp_path).identity(name) for name in "ab"}
+    assert None not in before.values()
+    assert before["a"] != before["b"]
+    assert SafetensorsReader(tmp_path).identity("a") == before["a"]
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    times = path.stat()
+    path.write_bytes(data)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    aged(path)
+    assert SafetensorsReader(tmp_path).identity("a") not in {None, before["a"]}
+
+
+def test_a_file_that_was_changed_just_now_has_no_name(tmp_path):
+    single(tmp_path)
+    assert SafetensorsReader(tmp_path).identity("a") is None
