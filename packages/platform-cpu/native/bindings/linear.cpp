@@ -15,6 +15,12 @@ void bind_linear(nb::module_& m) {
       .def_prop_ro("inputs", &PackedLinear::inputs)
       .def_prop_ro("nbytes", &PackedLinear::nbytes)
       .def(
+          "share",
+          [](PackedLinear& self, int64_t row_bytes, int64_t panel_bytes, int64_t tasks, int64_t ahead) {
+            self.set_sharing({row_bytes, panel_bytes, tasks, ahead});
+          },
+          nb::kw_only(), nb::arg("row_bytes"), nb::arg("panel_bytes"), nb::arg("tasks"), nb::arg("ahead"))
+      .def(
           "apply",
           [](const PackedLinear& self, Address x, int64_t rows, Address y, int dtype, Address bias) {
             self.apply(at<const void>(x), rows, at<void>(y), static_cast<Dtype>(dtype), at<const void>(bias));

@@ -7,7 +7,6 @@ namespace {
 
 // Two vectors of columns by as many rows as fill the registers with sums.
 constexpr int kRows = kVectorBytes == 64 ? 12 : 6;
-constexpr int64_t kAhead = 1024;  // bytes that are asked for before they are read
 
 // How a number lies in a panel, and what products with it are summed in.
 template <class S>
@@ -46,6 +45,10 @@ struct Panel<double> {
     second = load(p + kLanes / 2);
   }
 };
+
+// Inputs of a panel that fill half of a first-level cache.
+template <class S>
+constexpr int kSlice = 16384 / static_cast<int>(Panel<S>::kColumns * sizeof(S));
 
 template <class S>
 void pack(const void* rows, int64_t stride, int64_t count, int64_t inputs, void* panel) {
@@ -98,41 +101,45 @@ void make_double_tile(const void* rows, int64_t count, int64_t inputs, Dtype, vo
       static_cast<double*>(tile)[k * count + row] = static_cast<const double*>(rows)[row * inputs + k];
 }
 
-// Sums of R rows with P panels that follow each other: sums[row][panel][column].
+// Adds products of R rows with P panels, which are `stride` numbers apart, to sums[row][panel][column]; to zero at first.
 template <class S, int R, int P>
-void sum_products(const typename Panel<S>::Sum* x, const S* weight, int64_t inputs, typename Panel<S>::Sum* sums) {
+void sum_products(const typename Panel<S>::Sum* x, const S* weight, int64_t stride, int64_t inputs, int64_t ahead,
+                  bool first, typename Panel<S>::Sum* sums) {
   using V = typename Panel<S>::Vector;
   constexpr int kColumns = Panel<S>::kColumns;
   V total[R][P][2] = {};
+  if (!first)
+    for (int row = 0; row < R; ++row)
+      for (int p = 0; p < P; ++p)
+        for (int half = 0; half < 2; ++half)
+          total[row][p][half] = load(sums + (row * P + p) * kColumns + half * (kColumns / 2));
   for (int64_t k = 0; k < inputs; ++k) {
 #pragma GCC unroll 4
     for (int p = 0; p < P; ++p) {
-      const S* numbers = weight + (p * inputs + k) * kColumns;
-      __builtin_prefetch(reinterpret_cast<const char*>(numbers) + kAhead);
-      V first, second;
-      Panel<S>::load_both(numbers, first, second);
+      const S* numbers = weight + p * stride + k * kColumns;
+      __builtin_prefetch(reinterpret_cast<const char*>(numbers) + ahead);
+      V low, high;
+      Panel<S>::load_both(numbers, low, high);
 #pragma GCC unroll 12
       for (int row = 0; row < R; ++row) {
         const V factor = splat(x[k * R + row]);
-        total[row][p][0] = fmadd(factor, first, total[row][p][0]);
-        total[row][p][1] = fmadd(factor, second, total[row][p][1]);
+        total[row][p][0] = fmadd(factor, low, total[row][p][0]);
+        total[row][p][1] = fmadd(factor, high, total[row][p][1]);
       }
     }
   }
   for (int row = 0; row < R; ++row)
-    for (int p = 0; p < P; ++p) {
-      typename Panel<S>::Sum* place = sums + (row * P + p) * kColumns;
-      store(place, total[row][p][0]);
-      store(place + kColumns / 2, total[row][p][1]);
-    }
+    for (int p = 0; p < P; ++p)
+      for (int half = 0; half < 2; ++half)
+        store(sums + (row * P + p) * kColumns + half * (kColumns / 2), total[row][p][half]);
 }
 
-// The same for `rows` of 1 to R.
+// The same for one panel and `rows` of 1 to R.
 template <class S, int R>
-void sum_tile(const typename Panel<S>::Sum* x, int64_t rows, const S* weight, int64_t inputs,
-              typename Panel<S>::Sum* sums) {
-  if (rows == R) return sum_products<S, R, 1>(x, weight, inputs, sums);
-  if constexpr (R > 1) sum_tile<S, R - 1>(x, rows, weight, inputs, sums);
+void sum_tile(const typename Panel<S>::Sum* x, int64_t rows, const S* weight, int64_t inputs, int64_t ahead,
+              bool first, typename Panel<S>::Sum* sums) {
+  if (rows == R) return sum_products<S, R, 1>(x, weight, 0, inputs, ahead, first, sums);
+  if constexpr (R > 1) sum_tile<S, R - 1>(x, rows, weight, inputs, ahead, first, sums);
 }
 
 // One row of sums, with its bias, rounded to y's type.
@@ -172,34 +179,58 @@ void write_sums(const DenseProduct& product, const Sum* sums, int64_t width, int
   }
 }
 
+// One row: two panels at once, since one alone waits for its own sums.
 template <class S>
-void multiply(const DenseProduct& product, int64_t first_panel, int64_t last_panel, int64_t first_tile,
-              int64_t last_tile) {
+void multiply_row(const DenseProduct& product, int64_t first_panel, int64_t last_panel,
+                  typename Panel<S>::Sum* sums) {
   using Sum = typename Panel<S>::Sum;
   constexpr int64_t kColumns = Panel<S>::kColumns;
-  const int64_t inputs = product.inputs;
+  const int64_t stride = product.inputs * kColumns;
   const Sum* x = static_cast<const Sum*>(product.x);
   const S* weight = static_cast<const S*>(product.weight);
-  alignas(64) Sum sums[kRows * kColumns];
-  static_assert(kRows >= 2);
   int64_t panel = first_panel;
-  if (product.rows == 1)  // two panels at once: one alone waits for its own sums
-    for (; panel + 2 <= last_panel; panel += 2) {
-      sum_products<S, 1, 2>(x, weight + panel * inputs * kColumns, inputs, sums);
-      write_sums(product, sums, 2 * kColumns, 0, 1, panel * kColumns);
+  for (; panel + 2 <= last_panel; panel += 2) {
+    sum_products<S, 1, 2>(x, weight + panel * stride, stride, product.inputs, product.ahead, true, sums);
+    write_sums(product, sums, 2 * kColumns, 0, 1, panel * kColumns);
+  }
+  for (; panel < last_panel; ++panel) {
+    sum_products<S, 1, 1>(x, weight + panel * stride, stride, product.inputs, product.ahead, true, sums);
+    write_sums(product, sums, kColumns, 0, 1, panel * kColumns);
+  }
+}
+
+// Slices of the inputs in turn, so that a slice of a panel stays in the first cache while tiles go over it, and a slice
+// of the tiles in the second while panels do. Sums wait in memory meanwhile, where their bits do not change.
+template <class S>
+void multiply(const DenseProduct& product, int64_t first_panel, int64_t last_panel, int64_t first_tile,
+              int64_t last_tile, void* memory) {
+  using Sum = typename Panel<S>::Sum;
+  constexpr int64_t kColumns = Panel<S>::kColumns;
+  if (product.rows == 1) return multiply_row<S>(product, first_panel, last_panel, static_cast<Sum*>(memory));
+  const int64_t inputs = product.inputs, tiles = last_tile - first_tile;
+  const int64_t wanted = tiles > 1 ? (inputs + kSlice<S> / 2) / kSlice<S> : 1;
+  const int64_t slice = wanted > 1 ? (inputs + wanted - 1) / wanted : inputs;
+  for (int64_t start = 0; start == 0 || start < inputs; start += slice) {
+    const int64_t count = inputs - start < slice ? inputs - start : slice;
+    const bool last = start + count == inputs;
+    for (int64_t panel = first_panel; panel < last_panel; ++panel) {
+      const S* weight = static_cast<const S*>(product.weight) + (panel * inputs + start) * kColumns;
+      for (int64_t tile = first_tile; tile < last_tile; ++tile) {
+        const int64_t row = tile * kRows;
+        const int64_t rows = product.rows - row < kRows ? product.rows - row : kRows;
+        const Sum* x = static_cast<const Sum*>(product.x) + row * inputs + start * rows;
+        const int64_t place = slice < inputs ? (panel - first_panel) * tiles + tile - first_tile : 0;
+        Sum* sums = static_cast<Sum*>(memory) + place * kRows * kColumns;
+        sum_tile<S, kRows>(x, rows, weight, count, product.ahead, start == 0, sums);
+        if (last) write_sums(product, sums, kColumns, row, rows, panel * kColumns);
+      }
     }
-  for (; panel < last_panel; ++panel)
-    for (int64_t tile = first_tile; tile < last_tile; ++tile) {
-      const int64_t row = tile * kRows;
-      const int64_t rows = product.rows - row < kRows ? product.rows - row : kRows;
-      sum_tile<S, kRows>(x + row * inputs, rows, weight + panel * inputs * kColumns, inputs, sums);
-      write_sums(product, sums, kColumns, row, rows, panel * kColumns);
-    }
+  }
 }
 
 template <class S>
 constexpr DenseKernels::Storage storage() {
-  return {Panel<S>::kColumns, kRows, pack<S>, unpack<S>, sizeof(S) == 8 ? make_double_tile : make_tile, multiply<S>};
+  return {Panel<S>::kColumns, kRows, kSlice<S>, pack<S>, unpack<S>, sizeof(S) == 8 ? make_double_tile : make_tile, multiply<S>};
 }
 
 }  // namespace

@@ -16,21 +16,24 @@ struct DenseProduct {
   const void* bias;     // [outputs] up to whole panels, of x's type; nullptr: none
   void* y;              // [rows, outputs]
   Dtype dtype;          // of y
+  int64_t ahead;        // bytes of the weight that are asked for before they are read
 };
 
 struct DenseKernels {
   struct Storage {
     int columns;
     int tile_rows;
+    int slice;  // inputs, about, that tiles go over before the next ones
     // Rows [columns or fewer, inputs] that are `stride` elements apart -> a panel.
     void (*pack)(const void* rows, int64_t stride, int64_t count, int64_t inputs, void* panel);
     // Row `column` of a panel, as it was packed.
     void (*unpack)(const void* panel, int64_t column, int64_t inputs, void* row);
     // Rows of `dtype` [count <= tile_rows, inputs] -> a tile.
     void (*tile)(const void* rows, int64_t count, int64_t inputs, Dtype dtype, void* tile);
-    // Tiles [first_tile, last_tile) of y in the columns of panels [first_panel, last_panel).
+    // Tiles [first_tile, last_tile) of y in the columns of panels [first_panel, last_panel). `sums` is room for
+    // columns * tile_rows of x's type for each pair of them.
     void (*multiply)(const DenseProduct& product, int64_t first_panel, int64_t last_panel, int64_t first_tile,
-                     int64_t last_tile);
+                     int64_t last_tile, void* sums);
   };
   Storage storage[4];  // by Dtype of the weight
 };

@@ -13,10 +13,8 @@ namespace {
 
 // Rows that are computed before the next ones: memory for their tiles is bounded, and the weight is read once for all.
 constexpr int64_t kRowsAtOnce = 576;
-// What of the tiles, and of the panels, a task goes over again and again: both fit a second-level cache.
-constexpr int64_t kTileBytes = 192 << 10;
-constexpr int64_t kPanelBytes = 128 << 10;
-constexpr int64_t kTasksPerThread = 4;
+// Tiles and panels of a task fit a second-level cache together.
+constexpr Sharing kSharing = {.row_bytes = 192 << 10, .panel_bytes = 128 << 10, .tasks = 4, .ahead = 1024};
 // Fewer numbers are made a tile, or copied, by the caller alone.
 constexpr int64_t kShared = 16 << 10;
 
@@ -37,7 +35,7 @@ void share(int64_t numbers, int64_t tasks, F&& fn) {
 }  // namespace
 
 DenseLinear::DenseLinear(Dtype storage, int64_t outputs, int64_t inputs, const void* panels)
-    : PackedLinear(outputs, inputs),
+    : PackedLinear(outputs, inputs, kSharing),
       storage_(storage),
       kernel_(storage_of(storage)),
       panels_(static_cast<const char*>(panels)) {}
@@ -75,18 +73,22 @@ void DenseLinear::apply(const void* x, int64_t rows, void* y, Dtype dtype, const
 }
 
 void DenseLinear::apply_some(const void* x, int64_t rows, void* y, Dtype dtype, const void* bias) const {
-  const DenseProduct product = {tiles_of(x, rows, dtype), rows, inputs(), outputs(), panels_, bias, y, dtype};
+  const DenseProduct product = {tiles_of(x, rows, dtype), rows, inputs(), outputs(), panels_, bias, y, dtype,
+                                sharing().ahead};
   const int64_t tiles = ceil_div(rows, kernel_.tile_rows);
-  const int64_t tile_bytes = std::min<int64_t>(rows, kernel_.tile_rows) * inputs() * sum_bytes();
-  const int64_t block = std::clamp<int64_t>(kTileBytes / std::max<int64_t>(tile_bytes, 1), 1, tiles);
+  const int64_t tile_bytes = kernel_.tile_rows * std::min<int64_t>(inputs(), kernel_.slice) * sum_bytes();
+  const int64_t block = std::clamp<int64_t>(sharing().row_bytes / std::max<int64_t>(tile_bytes, 1), 1, tiles);
   const int64_t blocks = ceil_div(tiles, block);
   // Panels of a task: even, since one row takes two at once.
-  const int64_t fair = ceil_div(panels() * blocks, pool().threads() * kTasksPerThread);
-  const int64_t group = ceil_div(std::clamp<int64_t>(kPanelBytes / std::max<int64_t>(panel_bytes(), 1), 1, fair), 2) * 2;
+  const int64_t fair = ceil_div(panels() * blocks, pool().threads() * sharing().tasks);
+  const int64_t most = sharing().panel_bytes ? sharing().panel_bytes / std::max<int64_t>(panel_bytes(), 1) : fair;
+  const int64_t group = ceil_div(std::clamp<int64_t>(most, 1, fair), 2) * 2;
   const int64_t groups = ceil_div(panels(), group);
   pool().run(groups * blocks, [&](int64_t task) {
+    static thread_local Scratch sums;
     const int64_t panel = task % groups * group, tile = task / groups * block;
-    kernel_.multiply(product, panel, std::min(panel + group, panels()), tile, std::min(tile + block, tiles));
+    kernel_.multiply(product, panel, std::min(panel + group, panels()), tile, std::min(tile + block, tiles),
+                     sums.take(group * block * kernel_.columns * kernel_.tile_rows * sum_bytes()));
   });
 }
 

@@ -11,9 +11,9 @@
 namespace kernelet {
 namespace {
 
-constexpr int64_t kBlockBytes = 192 << 10;  // of encoded rows that stay in a core's cache while panels pass
+// Encoded rows stay in a core's cache while panels pass.
+constexpr Sharing kSharing = {.row_bytes = 192 << 10, .panel_bytes = 0, .tasks = 8, .ahead = 0};
 constexpr int64_t kTile = 12;               // a multiple of every kernel's rows
-constexpr int64_t kTasksPerThread = 8;
 constexpr int64_t kRowsAtOnce = 768;  // so that memory for encoded rows is bounded
 constexpr int64_t kShared = 8 << 10;  // fewer numbers are encoded by the caller alone
 
@@ -34,7 +34,7 @@ const IntKernels& ints() { return kernels().ints; }
 }  // namespace
 
 IntLinear::IntLinear(const IntFormat& format, uint8_t* packed)
-    : PackedLinear(format.outputs, format.inputs), kernel_(ints()), format_(format), packed_(packed) {}
+    : PackedLinear(format.outputs, format.inputs, kSharing), kernel_(ints()), format_(format), packed_(packed) {}
 
 int64_t IntLinear::bytes(const IntFormat& format) {
   return ceil_div(format.outputs, ints().panel) * ints().panel_bytes(format);
@@ -61,8 +61,10 @@ void IntLinear::apply_some(const void* x, int64_t rows, void* y, Dtype dtype, co
     kernel_.encode(format_, static_cast<const char*>(x) + row * inputs() * size, dtype, encoded + row * row_bytes);
   });
 
-  const int64_t block = std::max(kTile, kBlockBytes / row_bytes / kTile * kTile), blocks = ceil_div(rows, block);
-  const int64_t span = std::max<int64_t>(1, panels() * blocks / (kTasksPerThread * pool().threads()));
+  const int64_t block = std::max(kTile, sharing().row_bytes / row_bytes / kTile * kTile), blocks = ceil_div(rows, block);
+  const int64_t fair = panels() * blocks / (sharing().tasks * pool().threads());
+  const int64_t most = sharing().panel_bytes ? sharing().panel_bytes / kernel_.panel_bytes(format_) : fair;
+  const int64_t span = std::max<int64_t>(1, std::min(fair, most));
   const int64_t spans = ceil_div(panels(), span);
   pool().run(blocks * spans, [&](int64_t task) {
     const int64_t row = task / spans * block, first = task % spans * span;

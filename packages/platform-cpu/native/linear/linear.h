@@ -9,15 +9,32 @@
 
 namespace kernelet {
 
+// How a product is shared out to threads and read from memory. Bits do not depend on it: it is measured, by
+// `kernelet bench kernels --tune`, and may differ from weight to weight.
+struct Sharing {
+  int64_t row_bytes;    // of inputs that a task goes over again and again
+  int64_t panel_bytes;  // of the weight that a task goes over; 0: as many as is fair
+  int64_t tasks;        // a thread, at least
+  int64_t ahead;        // bytes of the weight that are asked for before they are read, where a kernel does so
+};
+
 class PackedLinear {
  public:
-  PackedLinear(int64_t outputs, int64_t inputs) : outputs_(outputs), inputs_(inputs) {}
+  PackedLinear(int64_t outputs, int64_t inputs, const Sharing& sharing)
+      : outputs_(outputs), inputs_(inputs), sharing_(sharing) {}
   virtual ~PackedLinear() = default;
   PackedLinear(const PackedLinear&) = delete;
   PackedLinear& operator=(const PackedLinear&) = delete;
 
   int64_t outputs() const { return outputs_; }
   int64_t inputs() const { return inputs_; }
+  const Sharing& sharing() const { return sharing_; }
+  // Throws std::invalid_argument for numbers that share nothing out. Not while another thread computes.
+  void set_sharing(const Sharing& sharing) {
+    if (sharing.row_bytes < 1 || sharing.panel_bytes < 0 || sharing.tasks < 1 || sharing.ahead < 0)
+      throw std::invalid_argument("row_bytes and tasks are at least 1, panel_bytes and ahead at least 0");
+    sharing_ = sharing;
+  }
 
   // y[rows, outputs] = x[rows, inputs] @ weight.T + bias. x, y and bias (nullptr: none) are of `dtype` and contiguous;
   // y overlaps neither. Sums are float32, float64 for float64, and rounded once. The bits of a row depend on that row
@@ -36,6 +53,7 @@ class PackedLinear {
 
  private:
   int64_t outputs_, inputs_;
+  Sharing sharing_;
 };
 
 }  // namespace kernelet

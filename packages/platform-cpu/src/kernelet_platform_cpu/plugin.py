@@ -21,6 +21,9 @@ def kernelet_options() -> PluginOptions:
             "packed_cache_bytes": Option(
                 type=int, default=16 << 30, help="Bytes of packed weights on disk; those used longest ago go first"
             ),
+            "kernel_table": Option(
+                type=str, help="File of `kernelet bench kernels --tune`: how products are shared out on this machine"
+            ),
             "prepack": Option(type=bool, default=True, help="Pack bfloat16 weights for the CPU's own matrix kernels"),
         }
     )
@@ -35,6 +38,7 @@ def kernelet_platforms() -> Sequence[PlatformOffer]:
             probe="kernelet_platform_cpu.probe:probe",
             config="kernelet_platform_cpu.config:CpuPlatformConfig",
             worker="kernelet.worker.worker:ModelWorker",
+            kernel_bench="kernelet_platform_cpu.tuning.bench:LinearBench",
             summary="The processor, with torch",
         ),
     )

@@ -13,6 +13,7 @@ from torch.nn import functional
 from kernelet.contracts.op import DENSE, Role, Support, WeightKernel, WeightScheme
 from kernelet_platform_cpu.linear.packed import gather, multiply, number_of
 from kernelet_platform_cpu.native import DTYPES, native
+from kernelet_platform_cpu.tuning import choice
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,9 @@ class NativeDense(WeightKernel):
         return Support(ok=True)
 
     def prepare(self, weights: Mapping[str, Tensor]) -> Any:
-        """linear and grouped_linear: a ``PackedDense``; embedding: the table."""
+        """A ``PackedDense``; of an embedding the table."""
         weight = weights["weight"]
-        return weight if self.role == "embedding" else pack(weight if weight.dim() == 3 else weight[None])
+        return weight if self.role == "embedding" else self._set_up(pack(weight if weight.dim() == 3 else weight[None]))
 
     def apply(self, x: Tensor, prepared: Any, bias: Tensor | None) -> Tensor:
         if self.role == "embedding":
@@ -83,7 +84,15 @@ class NativeDense(WeightKernel):
 
     def restore(self, tensors: Mapping[str, Tensor]) -> Any:
         outputs, inputs = (int(size) for size in tensors["shape"])
-        return _read(tensors["panels"], (outputs, inputs))
+        return self._set_up(_read(tensors["panels"], (outputs, inputs)))
+
+    def detail(self, dtype: str, shape: tuple[int, ...]) -> str:
+        return "" if self.role == "embedding" else choice.detail(self)
+
+    def _set_up(self, packed: PackedDense) -> PackedDense:
+        dtype = DTYPES[number_of(packed.panels.dtype)]
+        choice.set_up(self, "native-dense", packed.linears, packed.shape, dtype)
+        return packed
 
 
 def pack(weight: Tensor) -> PackedDense:

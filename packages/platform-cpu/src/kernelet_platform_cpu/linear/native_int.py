@@ -13,6 +13,7 @@ from kernelet.contracts.op import Role, Support, WeightKernel, WeightScheme
 from kernelet_platform_cpu.linear.integers import ROUNDED, ZEROS, Integers, integers, supports
 from kernelet_platform_cpu.linear.packed import gather, multiply
 from kernelet_platform_cpu.native import DTYPES, native
+from kernelet_platform_cpu.tuning import choice
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class NativeInt(WeightKernel):
             rounded = ROUNDED[self.scheme.activation, self.scheme.activation_element]
         fields = torch.tensor([outputs, inputs, given.group, given.bits, given.origin, zero, rounded])
         packed = torch.empty(experts, _format(fields, 0.0).nbytes, dtype=torch.uint8)
-        made = _read(packed, fields, given.input_scales.clone(), given.permutation)
+        made = self._set_up(_read(packed, fields, given.input_scales.clone(), given.permutation))
         for expert, linear in enumerate(made.linears):
             _pack(linear, given, expert)
         return made
@@ -92,7 +93,15 @@ class NativeInt(WeightKernel):
         return tensors if prepared.permutation is None else {**tensors, "permutation": prepared.permutation}
 
     def restore(self, tensors: Mapping[str, Tensor]) -> PackedInts:
-        return _read(tensors["packed"], tensors["fields"], tensors["input_scales"], tensors.get("permutation"))
+        made = _read(tensors["packed"], tensors["fields"], tensors["input_scales"], tensors.get("permutation"))
+        return self._set_up(made)
+
+    def detail(self, dtype: str, shape: tuple[int, ...]) -> str:
+        return choice.detail(self)
+
+    def _set_up(self, packed: PackedInts) -> PackedInts:
+        choice.set_up(self, "native-int", packed.linears, packed.fields[:2].tolist())
+        return packed
 
 
 def _multiply(x: Tensor, prepared: PackedInts, expert: int, bias: Tensor | None) -> Tensor:
