@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,8 @@ from kernelet.contracts.offer import Settings
 from kernelet.contracts.platform import Capabilities, PlatformConfig
 from kernelet.errors import ConfigError
 from kernelet_platform_cpu.cpuinfo import cpu_flags, dtypes, features
-from kernelet_platform_cpu.quota import usable_cpus
+from kernelet_platform_cpu.native import native
+from kernelet_platform_cpu.quota import allowed_cpus, usable_cpus
 
 if TYPE_CHECKING:
     from kernelet.config import EngineConfig
@@ -31,6 +33,28 @@ def threads(settings: Settings) -> int:
     return int(chosen)
 
 
+def pinned_cpus(settings: Settings) -> tuple[int, ...]:
+    """A CPU for each thread, or none: the kernel places them.
+
+    Unset, threads are pinned where the affinity mask is narrower than the machine and each of its CPUs gets one: with
+    CPUs to spare, another process of the same mask would pin its threads to the same ones.
+
+    Raises:
+        ConfigError: there are more threads to pin than CPUs.
+    """
+    wanted, count, cpus = settings.values.get("pin"), threads(settings), allowed_cpus()
+    if wanted is None:
+        wanted = count == len(cpus) < (os.cpu_count() or 1)
+    if not wanted:
+        return ()
+    if count > len(cpus):
+        raise ConfigError(
+            f"{settings.plugin}.pin needs a CPU for each of {count} threads, but this process may use {len(cpus)}; "
+            f"set {settings.plugin}.threads to at most {len(cpus)}"
+        )
+    return cpus[:count]
+
+
 class CpuPlatformConfig(PlatformConfig):
     """Facts about the processor and the memory of this process."""
 
@@ -41,7 +65,7 @@ class CpuPlatformConfig(PlatformConfig):
             dtypes=dtypes(flags),
             memory_bytes=available_memory().bytes,
             num_compute_units=threads(self.settings),
-            features=features(flags),
+            features=features(flags) | ({"cpu-kernels"} if native() else frozenset()),
         )
 
     def check_and_update_config(self, config: EngineConfig) -> Sequence[ConfigChange]:
@@ -50,8 +74,8 @@ class CpuPlatformConfig(PlatformConfig):
                 f"tensor parallel size {config.parallel.tensor_parallel_size} is not supported on the platform 'cpu'; "
                 "use 1"
             )
-        threads(self.settings)
+        pinned_cpus(self.settings)
         return ()
 
     def attention_order(self) -> tuple[str, ...]:
-        return ("torch-paged",)
+        return ("native-paged", "torch-paged")

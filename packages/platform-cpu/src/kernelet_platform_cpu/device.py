@@ -12,8 +12,9 @@ from kernelet.contracts.offer import Settings
 from kernelet.contracts.op import PackedWeights
 from kernelet.contracts.platform import Device, MemoryInfo
 from kernelet_platform_cpu.allocator import keep_freed_memory
-from kernelet_platform_cpu.config import threads
+from kernelet_platform_cpu.config import pinned_cpus, threads
 from kernelet_platform_cpu.cpuinfo import code_path, cpu_flags, cpu_model
+from kernelet_platform_cpu.native import native
 from kernelet_platform_cpu.packing_cache import PackingCache
 
 
@@ -23,17 +24,23 @@ class CpuDevice(Device):
     def __init__(self, settings: Settings, local_rank: int) -> None:
         keep_freed_memory()  # here and not in init, which runs on the worker's own thread
         self._threads = threads(settings)
+        self._cpus = pinned_cpus(settings)
         self._before = 0
         self._packed: PackingCache | None = None
         self._settings = settings
 
     def init(self) -> None:
-        """Sets torch's threads, for the calling thread and those it starts later."""
-        torch.set_num_threads(self._threads)
+        """Starts the threads of the kernels; torch has one then, so that no two pools spin against each other."""
+        module = native()
+        torch.set_num_threads(1 if module else self._threads)
+        if module:
+            module.start_pool(self._threads, list(self._cpus))
         self._before = available_memory().bytes
 
     def get_device_name(self) -> str:
-        return f"{cpu_model()} ({self._threads} threads, {code_path(cpu_flags())})"
+        module = native()
+        kernels = f"kernels for {module.chosen_isa()}" if module else f"kernels of torch, {code_path(cpu_flags())}"
+        return f"{cpu_model()} ({self._threads} threads{', pinned' if self._cpus else ''}, {kernels})"
 
     @property
     def tensor_device(self) -> Any:

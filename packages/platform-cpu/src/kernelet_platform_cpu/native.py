@@ -33,7 +33,9 @@ def native() -> ModuleType | None:
         module = import_module("kernelet_platform_cpu._native")
     except ImportError as error:
         if wanted:
-            raise ConfigError(f"KERNELET_CPU_ISA={wanted}, but platform-cpu was installed without its kernels") from error
+            raise ConfigError(
+                f"KERNELET_CPU_ISA={wanted}, but platform-cpu was installed without its kernels"
+            ) from error
         logger.warning(
             "platform-cpu was installed without its own kernels (%s); it computes with torch, several times slower: "
             "install a C++20 compiler and run pip install --force-reinstall --no-deps kernelet-platform-cpu",
@@ -45,4 +47,19 @@ def native() -> ModuleType | None:
     except ValueError as error:
         available = ", ".join((*module.available_isas(), "torch"))
         raise ConfigError(f"KERNELET_CPU_ISA={wanted}: {error}; this processor can use {available}") from error
+    return module
+
+
+def required() -> ModuleType:
+    """The extension module, for what is only selected where there is one.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    module = native()
+    if module is None:
+        raise ConfigError(
+            "this part of platform-cpu needs its own kernels: install them (a C++20 compiler, then pip install "
+            "--force-reinstall --no-deps kernelet-platform-cpu), and do not set KERNELET_CPU_ISA=torch"
+        )
     return module

@@ -16,15 +16,16 @@ def usable_cpus(proc: Path = Path("/proc"), cgroup: Path = Path("/sys/fs/cgroup"
         cgroup: Where control groups are mounted.
         affinity: Size of the affinity mask; None asks the kernel.
     """
-    cpus = _affinity() if affinity is None else affinity
+    cpus = len(allowed_cpus()) if affinity is None else affinity
     quotas = [quota for quota in _quotas(proc, cgroup) if quota > 0]
     return max(1, min([cpus, *(math.ceil(quota) for quota in quotas)]))
 
 
-def _affinity() -> int:
+def allowed_cpus() -> tuple[int, ...]:
+    """Numbers of the CPUs of the affinity mask."""
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        return tuple(sorted(os.sched_getaffinity(0)))
+    return tuple(range(os.cpu_count() or 1))
 
 
 def _quotas(proc: Path, cgroup: Path) -> Iterator[float]:

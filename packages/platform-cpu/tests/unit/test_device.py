@@ -4,21 +4,48 @@ import pytest
 import torch
 
 from kernelet.contracts.offer import Settings
+from kernelet_platform_cpu import device as module
 from kernelet_platform_cpu.device import CpuDevice
+
+built = pytest.importorskip("kernelet_platform_cpu._native", exc_type=ImportError)
+
+
+@pytest.fixture(autouse=True)
+def _threads_as_they_were():
+    before = torch.get_num_threads(), built.pool_threads()
+    yield
+    torch.set_num_threads(before[0])
+    built.start_pool(before[1], [])
+
+
+def started(**values):
+    made = CpuDevice(Settings(plugin="platform-cpu", values=values), 0)
+    made.init()
+    return made
 
 
 @pytest.fixture
 def device():
-    before = torch.get_num_threads()
-    made = CpuDevice(Settings(plugin="platform-cpu", values={"threads": 1}), 0)
-    made.init()
-    yield made
-    torch.set_num_threads(before)
+    return started(threads=1)
 
 
-def test_threads_are_set(device):
-    assert torch.get_num_threads() == 1
-    assert "1 threads" in device.get_device_name()
+def test_the_kernels_have_the_threads_and_torch_one(monkeypatch):
+    monkeypatch.setattr(module, "native", lambda: built)
+    device = started(threads=3, pin=False)
+    assert (built.pool_threads(), torch.get_num_threads()) == (3, 1)
+    assert device.get_device_name().endswith(f"(3 threads, kernels for {built.chosen_isa()})")
+
+
+def test_without_kernels_torch_has_the_threads(monkeypatch):
+    built.start_pool(1, [])
+    monkeypatch.setattr(module, "native", lambda: None)
+    device = started(threads=3)
+    assert (built.pool_threads(), torch.get_num_threads()) == (1, 3)
+    assert "3 threads, kernels of torch" in device.get_device_name()
+
+
+def test_pinned_threads_are_named():
+    assert "1 threads, pinned" in started(threads=1, pin=True).get_device_name()
 
 
 def test_memory_is_what_the_process_may_take(device):

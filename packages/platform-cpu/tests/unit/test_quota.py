@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import os
+
 import pytest
 
-from kernelet_platform_cpu.quota import usable_cpus
+from kernelet_platform_cpu.quota import allowed_cpus, usable_cpus
 
 
 @pytest.fixture
@@ -40,3 +42,8 @@ def test_version_1(tree, quota, cpus):
 def test_affinity_alone(tmp_path):
     assert usable_cpus(tmp_path, tmp_path, affinity=3) == 3
     assert usable_cpus() >= 1
+
+
+def test_the_mask_is_asked_for():
+    assert set(allowed_cpus()) == os.sched_getaffinity(0)
+    assert list(allowed_cpus()) == sorted(allowed_cpus())
