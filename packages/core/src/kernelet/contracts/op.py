@@ -54,8 +54,10 @@ class WeightScheme(msgspec.Struct, frozen=True, kw_only=True):
         scales: Levels of scales, finest first.
         zero_point: None, ``"int"`` or ``"float"``.
         permuted: The input axis is permuted; canonical tensor ``"permutation"`` int32 [in].
-        activation: None, ``"static"`` or ``"dynamic"`` quantization of the input, with ``activation_element``.
-        activation_element: Element type of quantized inputs.
+        activation: None, ``"static"`` or ``"dynamic"``: the input is rounded to multiples of a scale before it is
+            multiplied, to nearest, ties to even. The scale is ``input_scale``, or each row (token) has its own: its
+            largest magnitude over the largest number of ``activation_element``. Rows of zeros stay zeros.
+        activation_element: Element type of quantized inputs; of ``"int8"`` the numbers from -127 to 127 are used.
         codebook: Size of the codebook, 0 for none.
         opaque: Id of a byte format that only the quantization plugin's reference dequantizer understands.
     """

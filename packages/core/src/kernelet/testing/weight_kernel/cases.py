@@ -12,10 +12,11 @@ from torch import Tensor
 
 from kernelet.contracts.op import DENSE, Role, WeightKernel, WeightScheme
 from kernelet.testing.tensors import DTYPES, TOLERANCES, check_close
+from kernelet.testing.weight_kernel.reference import rounded
 from kernelet.testing.weight_kernel.schemes import describe
 
 QUANTIZED_INPUTS: Mapping[str, float] = MappingProxyType({"int8": 0.08, "e4m3fn": 0.3})
-"""The same where inputs are rounded to an element type."""
+"""The same where inputs are rounded to an element type: an input may lie at the edge between two numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +84,15 @@ class Case:
         x = torch.stack(drawn) if drawn else torch.empty(0, self.shape[-1])
         return x.to(self.torch_dtype).to(self.device)
 
+    def inputs_that_are_exact(self, rows: int) -> Tensor:
+        """[rows, in] that rounding to int8 leaves as they are, each row of another size, the first row zeros."""
+        generator = torch.Generator().manual_seed(3)
+        x = torch.randint(-127, 128, (rows, self.shape[-1]), generator=generator).double()
+        x[:, :2] = torch.tensor([127.0, -127.0])[: self.shape[-1]]
+        x *= 2.0 ** -torch.arange(5, 5 + rows).double().unsqueeze(1)
+        x[:1] = 0
+        return x.to(self.torch_dtype).to(self.device)
+
     def bias(self) -> Tensor | None:
         """[out] where the role has a bias."""
         if self.role != "linear":
@@ -102,7 +112,7 @@ class Case:
         if self.role == "embedding":
             return whole[x.cpu()]
         matrices = whole if self.role == "grouped_linear" else whole.unsqueeze(0)
-        product = torch.cat([x.cpu().double() @ matrix.T for matrix in matrices], -1)
+        product = torch.cat([rounded(x.cpu(), self.scheme) @ matrix.T for matrix in matrices], -1)
         return product if bias is None else product + bias.cpu().double()
 
     def check(self, found: Tensor, weights: Mapping[str, Tensor], x: Tensor, bias: Tensor | None, says: str) -> None:

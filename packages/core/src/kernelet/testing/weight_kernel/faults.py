@@ -178,6 +178,23 @@ class ScalesByTheBatch(Dense):
         return super().apply(((x.double() / scale).round() * scale).to(x.dtype), prepared, bias)
 
 
+class RoundsWithTheBatch(ReferenceKernel):
+    """One scale for the inputs of all rows."""
+
+    def round_inputs(self, x: Tensor) -> Tensor:
+        if self.scheme.activation_element != "int8" or not len(x):
+            return super().round_inputs(x)
+        return super().round_inputs(x.reshape(1, -1)).view(x.shape)
+
+
+class DividesByZero(ReferenceKernel):
+    def round_inputs(self, x: Tensor) -> Tensor:
+        found = super().round_inputs(x)
+        if self.scheme.activation is None:
+            return found
+        return found + 0 / x.double().abs().amax(-1, keepdim=True)
+
+
 class FirstExpert(Dense):
     def apply_grouped(self, x: Tensor, prepared: Tensor, expert: int) -> Tensor:
         return super().apply_grouped(x, prepared, 0)
@@ -259,6 +276,8 @@ _PLANTED: tuple[tuple[str, type[Any], str], ...] = (
     ("sums-in-16-bits", Narrow, "products must be wider than 16 bits"),
     ("assumes-contiguous-inputs", AssumesContiguous, "strides must be respected"),
     ("has-one-scale-for-all-rows", ScalesByTheBatch, "NaN in one row must stay in it"),
+    ("rounds-inputs-with-the-batch", RoundsWithTheBatch, "inputs must be rounded with a scale a row"),
+    ("divides-by-zero", DividesByZero, "a row of zeros must stay zeros"),
     ("computes-with-the-first-expert", FirstExpert, "with float64 inputs, stored as dense must be used"),
     ("returns-another-dtype", Widens, "must return bfloat16, not torch.float64"),
     ("rounds-its-table", RoundsItsTable, "an embedding must return the rows of its table, bit by bit"),

@@ -17,6 +17,9 @@ ELEMENTS: Mapping[str, torch.dtype] = MappingProxyType(
 )
 """Dtype of the canonical ``weight`` by element type; a dense weight has its layer's."""
 
+LARGEST: Mapping[str, float] = MappingProxyType({"int8": 127.0, "e4m3fn": 448.0, "e5m2": 57344.0})
+"""Largest number of an element type, for inputs that are rounded to it."""
+
 SCALES = ("float64", "float32", "bfloat16", "float16", "e4m3fn", "e5m2")
 """Dtypes of scales."""
 
@@ -47,6 +50,7 @@ def no_reference(scheme: WeightScheme) -> str:
         "element": (scheme.element, ("dense", *ELEMENTS)),
         "zero_point": (scheme.zero_point, (None, "int", "float") if scheme.scales else (None,)),
         "activation": (scheme.activation, (None, "static", "dynamic")),
+        "activation_element": (scheme.activation_element, (*LARGEST,) if scheme.activation else (None, *LARGEST)),
         "codebook": (scheme.codebook, (0,)),
         "opaque": (scheme.opaque, ("",)),
     }
@@ -76,10 +80,27 @@ def dequantize(weights: Mapping[str, Tensor], scheme: WeightScheme) -> Tensor:
     return torch.empty_like(values).scatter_(-1, order, values)
 
 
+def rounded(x: Tensor, scheme: WeightScheme) -> Tensor:
+    """Inputs [rows, in] as a scheme with dynamic activations has them: float64, rows that are not finite all NaN.
+
+    The scale and what is divided by it are float32, or float64 where inputs are.
+    """
+    if scheme.activation != "dynamic" or scheme.activation_element is None:
+        return x.double()
+    largest = LARGEST[scheme.activation_element]
+    wide = x if x.dtype is torch.float64 else x.float()
+    scale = wide.abs().amax(-1, keepdim=True) / largest
+    steps = (wide / scale).clamp(-largest, largest)
+    integer = scheme.activation_element.startswith("int")
+    steps = steps.round() if integer else steps.to(ELEMENTS[scheme.activation_element])
+    whole = steps.double() * scale.double()
+    return torch.where(scale > 0, whole, whole.new_zeros(())).where(scale.isfinite(), torch.nan)
+
+
 class ReferenceKernel(WeightKernel):
     """Multiplies in float64 with a weight that was dequantized once.
 
-    Quantized inputs are not rounded: what a kernel loses by that is its own error.
+    Of quantized inputs only dynamic ones are rounded: what a kernel loses with static ones is its own error.
     """
 
     @classmethod
@@ -96,12 +117,15 @@ class ReferenceKernel(WeightKernel):
         return whole.float() if self.role == "embedding" else whole
 
     def apply(self, x: Tensor, prepared: Tensor, bias: Tensor | None) -> Tensor:
-        return prepared[x] if self.role == "embedding" else _multiply(x, prepared, bias)
+        return prepared[x] if self.role == "embedding" else self._multiply(x, prepared, bias)
 
     def apply_grouped(self, x: Tensor, prepared: Tensor, expert: int) -> Tensor:
-        return _multiply(x, prepared[expert], None)
+        return self._multiply(x, prepared[expert], None)
 
+    def round_inputs(self, x: Tensor) -> Tensor:
+        """Inputs as the scheme has them."""
+        return rounded(x, self.scheme)
 
-def _multiply(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    product = x.double() @ weight.double().T
-    return (product if bias is None else product + bias.double()).to(x.dtype)
+    def _multiply(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        product = self.round_inputs(x) @ weight.double().T
+        return (product if bias is None else product + bias.double()).to(x.dtype)

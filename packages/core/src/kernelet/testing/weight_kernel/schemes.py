@@ -45,6 +45,10 @@ SCHEMES: tuple[WeightScheme, ...] = (
     _of("int4", ("e4m3fn", (1, 16)), ("float32", WHOLE)),
     msgspec.structs.replace(_INT8, activation="dynamic", activation_element="int8"),
     msgspec.structs.replace(_INT8, activation="static", activation_element="int8"),
+    msgspec.structs.replace(_INT4, activation="dynamic", activation_element="int8"),
+    msgspec.structs.replace(
+        _of("int4", ("bfloat16", GROUPS), zero_point="int"), activation="dynamic", activation_element="int8"
+    ),
     msgspec.structs.replace(_FLOAT8, activation="dynamic", activation_element="e4m3fn"),
 )
 """What a kernel is asked whether it supports."""
@@ -70,6 +74,8 @@ def strange_ones(scheme: WeightScheme) -> Iterator[WeightScheme]:
     yield msgspec.structs.replace(scheme, opaque=strange)
     yield msgspec.structs.replace(scheme, zero_point=strange)
     yield msgspec.structs.replace(scheme, activation=strange)
+    if scheme.activation:
+        yield msgspec.structs.replace(scheme, activation_element=strange)
     yield msgspec.structs.replace(scheme, codebook=7)
     yield msgspec.structs.replace(scheme, scales=(*scheme.scales, ScaleLevel(strange, (1, 1))))
 

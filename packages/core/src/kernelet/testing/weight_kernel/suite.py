@@ -286,6 +286,20 @@ class WeightKernelSuite(Suite):
                         poisoned, among, "what other rows of the same batch hold must not change a bit of a row"
                     )
 
+    def test_each_row_has_its_own_scale(self, cases: list[Case]) -> None:
+        """Inputs that are multiples of their row's scale lose nothing."""
+        for case in cases:
+            scheme = case.scheme
+            if case.role == "embedding" or (scheme.activation, scheme.activation_element) != ("dynamic", "int8"):
+                continue
+            kernel, prepared, weights = case.prepared()
+            x = case.inputs_that_are_exact(7)
+            found = case.compute(kernel, x, prepared)
+            check(not found[0].any(), "a row of zeros must stay zeros where inputs are quantized")
+            says = "inputs must be rounded with a scale a row, its largest magnitude over 127"
+            tolerance = self.capabilities.tolerances.get(case.dtype, TOLERANCES[case.dtype])
+            check_close(found, case.truth(weights, x), tolerance, f"{says}: multiples of it lose nothing")
+
     def test_what_is_given_stays(self, cases: list[Case]) -> None:
         for case in cases:
             kernel, prepared, _ = case.prepared()

@@ -5,7 +5,7 @@ import torch
 
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.op import DENSE, ScaleLevel, WeightScheme
-from kernelet.testing.weight_kernel.reference import ReferenceKernel, blocks_of, dequantize
+from kernelet.testing.weight_kernel.reference import ReferenceKernel, blocks_of, dequantize, rounded
 
 D = torch.float64
 SETTINGS = Settings(plugin="x")
@@ -58,3 +58,29 @@ def test_roles():
     embedding = ReferenceKernel(SETTINGS, "embedding", DENSE)
     found = embedding.apply(torch.tensor([3, 0]), embedding.prepare({"weight": table}), None)
     assert torch.equal(found, table[[3, 0]])
+
+
+def test_inputs_are_rounded_with_the_scale_of_their_row():
+    scheme = WeightScheme(element="int8", activation="dynamic", activation_element="int8")
+    x = torch.tensor([[127.0, 0.5, 1.5, -2.5], [0.0, 0.0, 0.0, 0.0], [254.0, 1.0, 3.0, -5.0]])
+    expected = torch.tensor([[127.0, 0.0, 2.0, -2.0], [0.0, 0.0, 0.0, 0.0], [254.0, 0.0, 4.0, -4.0]])
+    assert torch.equal(rounded(x, scheme), expected.double())
+
+
+@pytest.mark.parametrize("strange", [torch.nan, torch.inf, -torch.inf])
+def test_a_row_that_is_not_finite_is_not_rounded_to_numbers(strange):
+    scheme = WeightScheme(element="int8", activation="dynamic", activation_element="int8")
+    found = rounded(torch.tensor([[1.0, strange], [1.0, -1.0]]), scheme)
+    assert found[0].isnan().all()
+    assert torch.equal(found[1], torch.tensor([1.0, -1.0]).double())
+
+
+def test_inputs_of_float8_are_rounded_to_it():
+    scheme = WeightScheme(element="e4m3fn", activation="dynamic", activation_element="e4m3fn")
+    assert torch.equal(rounded(torch.tensor([[448.0, 17.0, 19.0]]), scheme), torch.tensor([[448.0, 16.0, 20.0]]).double())
+
+
+def test_other_inputs_stay_as_they_are():
+    x = torch.tensor([[0.3, 100.0]])
+    assert torch.equal(rounded(x, WeightScheme()), x.double())
+    assert torch.equal(rounded(x, WeightScheme(activation="static", activation_element="int8")), x.double())
