@@ -39,8 +39,10 @@ def zeroed(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
     ``torch.zeros`` writes every page at once: seconds for a cache of many gigabytes.
     """
     count = math.prod(shape)
+    if not count:
+        return torch.zeros(tuple(shape), dtype=dtype)
     # private: the system has large pages for these, but seldom for memory that could be shared
-    pages = mmap.mmap(-1, max(1, count * dtype.itemsize), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    pages = mmap.mmap(-1, count * dtype.itemsize, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         with contextlib.suppress(OSError):  # a kernel without large pages
             pages.madvise(mmap.MADV_HUGEPAGE)

@@ -60,6 +60,11 @@ def write(file: BinaryIO, key: str, tensors: Mapping[str, Tensor]) -> None:
         file.write(bytes(-len(part) % PAGE))
 
 
+def size(tensors: Mapping[str, Tensor]) -> int:
+    """Bytes of the file that ``write`` makes of some tensors, whose names fit on a page."""
+    return PAGE + sum(_whole_pages(tensor.nbytes) for tensor in tensors.values())
+
+
 def read(path: Path, key: str, executor: Executor) -> dict[str, Tensor]:
     """Reads tensors into memory of their own, several pieces at a time.
 

@@ -95,7 +95,7 @@ class PackingCache(PackedWeights):
 
     def _write(self, key: str, tensors: Mapping[str, Tensor]) -> None:
         path = self._path(key)
-        size = sum(tensor.nbytes + packed_file.PAGE for tensor in tensors.values()) + packed_file.PAGE
+        size = packed_file.size(tensors)
         self._folder.mkdir(parents=True, exist_ok=True)
         if not self._make_room(size):
             self._give_up(f"the weights of this model need more than packed_cache_bytes ({self._limit})")

@@ -64,6 +64,7 @@ def test_zeros_can_be_written(dtype):
     assert not tensor.any()
     tensor[1] = 2
     assert tensor.sum().item() == 20
+    assert zeroed((3, 0), dtype).shape == (3, 0)
 
 
 def test_other_libraries_are_left_alone(monkeypatch):
