@@ -163,8 +163,9 @@ class Workshop:
         if not folder.exists():
             unfinished = folder.with_name(f"unfinished-{folder.name}")
             remove(unfinished)
-            pip = [str(self.python(name)), "-m", "pip", "download", "--no-deps", "--no-binary=:all:"]
-            step.run("source", [*pip, f"--dest={unfinished}", self.recipes[name].source])
+            source = self.recipes[name].source
+            pip = [str(self.python(name)), "-m", "pip", "download", "--no-deps", f"--no-binary={source.split('==')[0]}"]
+            step.run("source", [*pip, f"--dest={unfinished}", source])
             (archive,) = unfinished.glob("*.tar.gz")
             with tarfile.open(archive) as tar:
                 tar.extractall(unfinished, filter="data")
