@@ -55,4 +55,4 @@ def test_budget_covers_every_distribution(pytestconfig):
     folders = pytestconfig.pluginmanager.get_plugin(str(ROOT / "conftest.py")).FOLDERS
     budget = tomllib.loads((ROOT / "tests/budget.toml").read_text(encoding="utf-8"))
     assert set(budget["seconds"]) == {"checks", "workspace", *folders} | {d.name for d in distributions()}
-    assert sum(budget["seconds"].values()) <= budget["total"] <= 25 * 60
+    assert sum(budget["seconds"].values()) <= budget["total"] <= 2 * 25 * 60

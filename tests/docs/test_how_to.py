@@ -16,9 +16,12 @@ from kernelet.contracts.attention import AttentionBatch, AttentionSpec
 from kernelet.contracts.cache import FullAttentionSpec
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.op import DENSE
+from kernelet.contracts.quant import QuantOffer
 from kernelet.contracts.sampling import LogitsRow
 from kernelet.errors import ConfigError, ParameterError, SelectionError, UnsupportedModelError, WeightsError
 from kernelet.testing.null import NullPlugin, write_model
+from kernelet.testing.quantization.layers import layers, model_config
+from kernelet.testing.weight_kernel.reference import dequantize
 
 GREEDY = SamplingParams(temperature=0, max_tokens=6, ignore_eos=True)
 NOTHING = Settings(plugin="p")
@@ -172,6 +175,27 @@ def test_op_and_kernel(example):
     assert torch.equal(table.apply(torch.tensor([4, 0]), table.prepare({"weight": rows}), None), rows[[4, 0]])
     assert kernels.PlainKernel.supports("linear", DENSE, "float32", (6, 16)).ok
     assert "int8 embedding" in kernels.PlainKernel.supports("embedding", kernels.INT8_ROWS, "float32", (6, 16)).reason
+
+
+def test_quantization_method(example):
+    plugin = example("quant")
+    config = {"quant_method": "ternary", "modules_to_not_convert": ["layers.1", "visual"]}
+    method = plugin.load("method").Ternary(NOTHING, config, model_config("ternary", config))
+    layer, skipped, head = layers()[0], layers()[7], layers()[-1]
+    assert method.scheme(skipped) is method.scheme(head) is None
+    assert method.unused() == ("visual",)
+    signs = torch.randint(-1, 2, layer.shape, dtype=torch.int8)
+    sizes = torch.rand(layer.shape[0])
+    assert tuple(method.stored(layer)) == ("signs", "sizes")
+    found = method.canonical(layer, {"signs": signs, "sizes": sizes})
+    assert torch.equal(dequantize(found, method.scheme(layer)), signs.double() * sizes.double()[:, None])
+    for wrong in ({"signs": signs}, {"signs": signs * 2, "sizes": sizes}, {"signs": signs[:, 1:], "sizes": sizes}):
+        with pytest.raises(WeightsError, match=layer.name):
+            method.canonical(layer, wrong)
+    with pytest.raises(UnsupportedModelError, match="bits"):
+        plugin.load("method").Ternary(NOTHING, {**config, "bits": 2}, model_config("ternary", config))
+    (owned,) = plugin.boot().offers(QuantOffer)
+    assert owned.offer.names == ("ternary",)
 
 
 @pytest.mark.parametrize("window, soft_cap, with_sinks", [(None, None, False), (5, None, False), (5, 3.0, True)])

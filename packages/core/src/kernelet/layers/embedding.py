@@ -41,6 +41,7 @@ class Embedding(Layer):
         self.served = serve(context, name, "embedding", (rows, size), size, head=self.makes_logits)
         self.kernel = self.served.kernel
         self.dtype_name = context.dtype_name
+        self.weight.scheme = self.served.scheme
         self.weight.kept = Kept(context, self.served)
         self.scale = float(torch.tensor(scale, dtype=context.dtype)) if round_scale else scale
         self.prepared: Any = None
@@ -97,7 +98,7 @@ class Head(Layer):
         self.soft_cap = soft_cap
         self.kept = Kept(context, self.served)
         if self.weight is not None:
-            self.weight.kept = self.kept
+            self.weight.scheme, self.weight.kept = self.served.scheme, self.kept
         self.prepared: Any = None
         self.bias: Tensor | None = None
 

@@ -52,6 +52,7 @@ class Linear(Layer):
         parts = parts_of(sources or (name,), outputs)
         self.served = serve(context, name, "linear", shape, inputs.full, parts, router=router)
         self.kernel = self.served.kernel
+        self.weight.scheme = self.served.scheme
         self.weight.kept = Kept(context, self.served)
         self.prepared: Any = None
         self.bias: Tensor | None = None

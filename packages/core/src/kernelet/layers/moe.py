@@ -99,6 +99,7 @@ class Experts(Layer):
         shape = (num_experts, hidden, share.size)
         self.down_served = serve(context, down_name, "grouped_linear", shape, middle, modules)
         self.up_kernel, self.down_kernel = self.up_served.kernel, self.down_served.kernel
+        self.gate_up.scheme, self.down.scheme = self.up_served.scheme, self.down_served.scheme
         self.gate_up.kept, self.down.kept = Kept(context, self.up_served), Kept(context, self.down_served)
         self.prepared_up: Any = None
         self.prepared_down: Any = None

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
+from types import MappingProxyType
 
 import msgspec
 import torch
@@ -15,6 +18,10 @@ from kernelet.errors import PluginError, UnsupportedModelError
 
 OF_THE_INPUT = ("permutation", "input_scale")
 """Canonical tensors that all rows share."""
+
+
+SCALE_BYTES: Mapping[str, int] = MappingProxyType({"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2})
+"""Of a scale; of other dtypes 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +80,33 @@ def canonical_tensors(
     pieces = weight.split([module.rows for module in modules])
     made = [_quantize(method, module, piece) for module, piece in zip(modules, pieces, strict=True)]
     return made[0] if len(made) == 1 else _stack(scheme, modules, made)
+
+
+def stored_bytes(scheme: WeightScheme, shape: tuple[int, ...], itemsize: int) -> int:
+    """Bytes of a weight [..., out, in]: elements as wide as their type is, scales and zero points.
+
+    Args:
+        scheme: How it is stored.
+        shape: Of this rank.
+        itemsize: Bytes of an unquantized element.
+    """
+    bits = _bits(scheme.element) or 8 * itemsize
+    total = prod(shape) * bits
+    for index, level in enumerate(scheme.scales):
+        blocks = prod(shape[:-2]) * prod(_blocks(shape[-2:], level.block))
+        scale = 8 * SCALE_BYTES.get(level.dtype, 1)
+        total += blocks * scale
+        if index == 0 and scheme.zero_point is not None:
+            total += blocks * (bits if scheme.zero_point == "int" else scale)
+    return -(-total // 8)
+
+
+def _bits(element: str) -> int:
+    """Width of an element type by its name, ``"int4"``, ``"e4m3fn"``, ``"nf4"``; 0 for another name."""
+    if found := re.fullmatch(r"e(\d)m(\d)[a-z]*", element):
+        return 1 + int(found[1]) + int(found[2])
+    found = re.fullmatch(r"[a-z]+(\d+)", element)
+    return int(found[1]) if found else 0
 
 
 def _quantize(method: QuantizationMethod, module: Module, weight: Tensor) -> dict[str, Tensor]:

@@ -10,9 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from kernelet.contracts.op import DENSE
 from kernelet.errors import WeightsError
 from kernelet.layers.context import ModelContext
 from kernelet.layers.kept import Kept
+from kernelet.layers.stored import stored_bytes
 
 SHOWN = 8
 """Names that a message lists at most."""
@@ -65,6 +67,7 @@ class Weight:
         dtype: The model's.
         device: Where the tensor lives.
         tensor: What was written; None before the first write, and once it was given away.
+        scheme: How it is stored once it is handed to its kernel.
         kept: What its kernel made of it at an earlier start; None: nobody asks.
     """
 
@@ -85,6 +88,7 @@ class Weight:
         self.dtype = context.dtype
         self.device = torch.device(context.device)
         self.tensor: Tensor | None = None
+        self.scheme = DENSE
         self.kept: Kept | None = None
         self._missing = {(part, expert) for part in parts for expert in range(experts or 1)}
 
@@ -241,9 +245,10 @@ def weights_of(layers: Iterable[Layer]) -> dict[str, Weight]:
 
 
 def weight_bytes(model: torch.nn.Module) -> int:
-    """Bytes of this rank's weights, before kernels pack them; parameters that are of no layer of the core included."""
+    """Bytes of this rank's weights as stored, before kernels pack them; parameters of no layer of the core included."""
     own = sum(parameter.nbytes for parameter in model.parameters())
-    return own + sum(weight.nbytes for weight in weights_of(layers_of(model)).values())
+    weights = weights_of(layers_of(model)).values()
+    return own + sum(stored_bytes(weight.scheme, weight.shape, weight.dtype.itemsize) for weight in weights)
 
 
 class Finisher:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kernelet.config import ModelConfig
 from kernelet.contracts.plugins import PluginView
 from kernelet.contracts.quant import QuantizationMethod, QuantOffer
-from kernelet.errors import KerneletError, PluginError
+from kernelet.errors import KerneletError, PluginError, UnsupportedModelError
 
 
 def make_quantization(config: ModelConfig, plugins: PluginView) -> QuantizationMethod | None:
@@ -15,6 +15,7 @@ def make_quantization(config: ModelConfig, plugins: PluginView) -> QuantizationM
         SelectionError: no plugin offers the method.
         PluginError: its class is no method, or fails.
         KerneletError: the method refuses its options, or what the checkpoint says.
+        UnsupportedModelError: the checkpoint is quantized.
     """
     if config.quantization is None:
         return None
@@ -25,7 +26,7 @@ def make_quantization(config: ModelConfig, plugins: PluginView) -> QuantizationM
             f"{owned.plugin}: {owned.offer.target} of offer {owned.offer.name!r} is no QuantizationMethod"
         )
     try:
-        return target(plugins.settings(owned.plugin), config.quantization_config, config)
+        method = target(plugins.settings(owned.plugin), config.quantization_config, config)
     except KerneletError:
         raise
     except Exception as error:
@@ -33,3 +34,9 @@ def make_quantization(config: ModelConfig, plugins: PluginView) -> QuantizationM
             f"quantization method {owned.offer.name!r} of plugin {owned.plugin!r} cannot be made: "
             f"{type(error).__name__}: {error}"
         ) from error
+    if config.quantization_config is not None:
+        raise UnsupportedModelError(
+            f"the checkpoint is quantized with {owned.offer.name!r}: this version of kernelet-core "
+            f"quantizes unquantized checkpoints only; upgrade it, or take an unquantized one"
+        )
+    return method

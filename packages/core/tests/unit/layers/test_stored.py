@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from kernelet.contracts.offer import Settings
-from kernelet.contracts.op import ScaleLevel, WeightScheme
+from kernelet.contracts.op import DENSE, ScaleLevel, WeightScheme
 from kernelet.contracts.quant import QuantizationMethod, QuantLayer
 from kernelet.errors import PluginError, UnsupportedModelError
-from kernelet.layers.stored import Module, ask, canonical_tensors
+from kernelet.layers.stored import Module, ask, canonical_tensors, stored_bytes
 from kernelet.testing.weight_kernel.reference import dequantize
 
 ROWS = WeightScheme(element="int8", scales=(ScaleLevel("float32", (1, 0)),))
@@ -108,3 +108,25 @@ def test_tensors_of_another_form_are_refused(made, match):
 
     with pytest.raises(PluginError, match=rf"Wrong\.canonical\(m0\) made .*{match}"):
         canonical_tensors(Wrong({"m0": ROWS}), ROWS, modules(2), torch.zeros(2, 5))
+
+
+@pytest.mark.parametrize(
+    "scheme, expected",
+    [
+        (DENSE, 2 * 3 * 40 * 2),
+        (ROWS, 2 * (3 * 40 + 3 * 4)),
+        (WHOLE, 2 * (3 * 40 + 4)),
+        (WeightScheme(element="uint4", scales=(ScaleLevel("float16", (1, 32)),)), 2 * (3 * 20 + 6 * 2)),
+        (WeightScheme(element="int4", scales=(ScaleLevel("float32", (1, 32)),), zero_point="float"), 2 * (60 + 48)),
+        (WeightScheme(element="int4", scales=(ScaleLevel("float32", (1, 32)),), zero_point="int"), 2 * (60 + 24 + 3)),
+        (WeightScheme(element="e4m3fn", scales=(ScaleLevel("float32", (128, 128)),)), 2 * (120 + 4)),
+        (
+            WeightScheme(element="e2m1", scales=(ScaleLevel("e4m3fn", (1, 16)), ScaleLevel("float32", (0, 0)))),
+            2 * (60 + 9 + 4),
+        ),
+        (WeightScheme(element="nf4", scales=(ScaleLevel("float32", (1, 0)),)), 2 * (60 + 12)),
+    ],
+)
+def test_bytes_as_stored(scheme, expected):
+    assert stored_bytes(scheme, (2, 3, 40), 2) == expected
+    assert stored_bytes(scheme, (3, 40), 2) == expected // 2

@@ -6,15 +6,15 @@ import pytest
 from worker_doubles import TinyPlugins, engine_config
 
 from kernelet.contracts.quant import QuantOffer
-from kernelet.errors import ConfigError, PluginError, SelectionError
-from kernelet.testing.quantization.reference import ReferenceInt8
+from kernelet.errors import ConfigError, PluginError, SelectionError, UnsupportedModelError
+from kernelet.testing.quantization.reference import Plain4, ReferenceInt8
 from kernelet.worker.quantization import make_quantization
 
 OFFER = QuantOffer(name="eight", target="method", online=True)
 
 
-def config(tmp_path, name):
-    return dataclasses.replace(engine_config(tmp_path).model, quantization=name)
+def config(tmp_path, name, said=None):
+    return dataclasses.replace(engine_config(tmp_path).model, quantization=name, quantization_config=said)
 
 
 def test_none_is_made_unless_one_is_named(tmp_path):
@@ -45,3 +45,11 @@ def test_a_class_that_is_none_or_fails(tmp_path):
         Fails.error = error
         with pytest.raises(kind, match=match):
             make_quantization(config(tmp_path, "eight"), TinyPlugins(OFFER, method=Fails))
+
+
+def test_a_quantized_checkpoint_is_refused_after_the_method_looked_at_it(tmp_path):
+    plugins = TinyPlugins(QuantOffer(name="plain4", target="method", names=("plain4",)), method=Plain4)
+    with pytest.raises(UnsupportedModelError, match="bits in quantization_config"):
+        make_quantization(config(tmp_path, "plain4", {"quant_method": "plain4", "bits": 4}), plugins)
+    with pytest.raises(UnsupportedModelError, match="quantizes unquantized checkpoints only"):
+        make_quantization(config(tmp_path, "plain4", {"quant_method": "plain4"}), plugins)
