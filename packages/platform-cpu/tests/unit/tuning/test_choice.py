@@ -5,8 +5,13 @@ from dataclasses import replace
 import pytest
 import torch
 
+from kernelet.contracts.executor import EnginePlan
 from kernelet.contracts.offer import Settings
-from kernelet.contracts.op import DENSE
+from kernelet.contracts.op import DENSE, WeightKernelOffer
+from kernelet.kernel.plan import plan_digest
+from kernelet.layers.kernels import select_kernel
+from kernelet.testing.plugin_view import FixedPlugins
+from kernelet.testing.tensors import make_context
 from kernelet_platform_cpu.linear.native_dense import NativeDense
 from kernelet_platform_cpu.native import native
 from kernelet_platform_cpu.tuning.choice import detail, set_up
@@ -65,3 +70,16 @@ def test_numbers_that_share_nothing_out():
     prepared = kernel().prepare({"weight": torch.ones(4, 4)})
     with pytest.raises(ValueError, match="row_bytes and tasks are at least 1"):
         prepared.linear.share(row_bytes=0, panel_bytes=0, tasks=1, ahead=0)
+
+
+def test_another_table_is_another_engine(table):
+    def digest(path):
+        offer = WeightKernelOffer(name="native-dense", target="own:Dense")
+        made = kernel(path)
+        context = make_context(plugins=FixedPlugins([offer], {"own:Dense": lambda *_: made}))
+        select_kernel(context, "model.x", "linear", (4, 4))
+        return plan_digest(
+            EnginePlan(architecture="A", row="r", dtype="float32", platform="cpu", layers=tuple(context.layer_plans))
+        )
+
+    assert digest(None) == digest(None) != digest(table)
