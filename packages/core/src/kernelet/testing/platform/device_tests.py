@@ -127,6 +127,27 @@ class DeviceTests(PlatformBase):
             "copy_async() must be ordered with later work on the device, and done after synchronize()",
         )
 
+    def test_packed_weights_are_those_of_their_key(
+        self, torch: Any, offered: Offered[PlatformOffer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("KERNELET_CACHE_DIR", str(tmp_path))
+        weights = {"panels": torch.arange(1 << 18).to(torch.bfloat16).view(2, -1), "shape": torch.tensor([2, 3])}
+        for _ in range(2):
+            device = make_device(offered)
+            device.init()
+            kept = device.packed_weights()
+            if kept is not None:
+                check(kept.load("another") is None, "packed_weights() must find nothing under a key that is new")
+                found = kept.load("one")
+                same = found is None or (
+                    found.keys() == weights.keys()
+                    and all(found[name].dtype is weights[name].dtype for name in weights)
+                    and all(torch.equal(found[name], weights[name]) for name in weights)
+                )
+                check(same, "packed_weights() must give back what was saved under that key, bit by bit")
+                kept.save("one", weights)
+            device.close()
+
     def test_captured_work_is_computed_again(self, torch: Any, running: Device, config_half: PlatformConfig) -> None:
         given = torch.ones(16, device=running.tensor_device)
         result = torch.zeros(16, device=running.tensor_device)

@@ -18,6 +18,7 @@ from kernelet.config import EngineConfig
 from kernelet.contracts.executor import EnginePlan, SamplePlan, StepResult
 from kernelet.contracts.lifecycle import ConfigChange
 from kernelet.contracts.offer import Settings
+from kernelet.contracts.op import PackedWeights
 from kernelet.contracts.platform import Capabilities, MemoryInfo, PlatformOffer, Probe
 from kernelet.contracts.sampling import SamplingParams
 from kernelet.hookspecs import hookimpl
@@ -195,6 +196,43 @@ class CopiesAtOnce(ReferenceDevice):
         self._copies.clear()
 
 
+class Pigeonholes(PackedWeights):
+    """Has one place, whatever the key."""
+
+    def __init__(self) -> None:
+        self.kept: Mapping[str, Any] | None = None
+
+    def load(self, key: str) -> Mapping[str, Any] | None:
+        return self.kept
+
+    def save(self, key: str, tensors: Mapping[str, Any]) -> None:
+        self.kept = tensors
+
+
+class Rounding(Pigeonholes):
+    """Keeps 8 bits."""
+
+    def load(self, key: str) -> Mapping[str, Any] | None:
+        return self.kept if key == "one" else None
+
+    def save(self, key: str, tensors: Mapping[str, Any]) -> None:
+        self.kept = {name: tensor // 256 * 256 for name, tensor in tensors.items()}
+
+
+class OnePlace(ReferenceDevice):
+    kept = Pigeonholes()
+
+    def packed_weights(self) -> PackedWeights:
+        return self.kept
+
+
+class Rounds(ReferenceDevice):
+    kept = Rounding()
+
+    def packed_weights(self) -> PackedWeights:
+        return self.kept
+
+
 class ReplaysNothing(ReferenceDevice):
     def capture(self, fn: Callable[[], None]) -> Callable[[], None] | None:
         fn()
@@ -273,6 +311,8 @@ _NULL: tuple[tuple[str, dict[str, str], str], ...] = (
 _REFERENCE: tuple[tuple[str, type[ReferenceDevice], str], ...] = (
     ("ignores-the-seed", IgnoresSeed, "manual_seed() must seed the device's generator"),
     ("copies-out-of-order", CopiesAtOnce, "copy_async() must be ordered with later work"),
+    ("keeps-weights-in-one-place", OnePlace, "packed_weights() must find nothing under a key that is new"),
+    ("rounds-kept-weights", Rounds, "packed_weights() must give back what was saved under that key"),
     ("replays-nothing", ReplaysNothing, "a replay must compute again"),
     ("changes-the-default-dtype", ChangesDefaultDtype, "init() must leave torch's default dtype alone"),
 )

@@ -246,6 +246,35 @@ class Pops(Dense):
         return prepared
 
 
+class Keeps(Dense):
+    def layout(self, dtype: str) -> str:
+        return "plain"
+
+    def export(self, prepared: Tensor) -> Mapping[str, Tensor]:
+        return {"weight": prepared}
+
+    def restore(self, tensors: Mapping[str, Tensor]) -> Tensor:
+        return tensors["weight"]
+
+
+class RestoresLess(Keeps):
+    def restore(self, tensors: Mapping[str, Tensor]) -> Tensor:
+        return super().restore(tensors).half().to(tensors["weight"].dtype)
+
+
+class ExportsViews(Keeps):
+    def export(self, prepared: Tensor) -> Mapping[str, Tensor]:
+        return {"weight": prepared.mT}
+
+    def restore(self, tensors: Mapping[str, Tensor]) -> Tensor:
+        return tensors["weight"].mT
+
+
+class NamesItselfAnew(Keeps):
+    def layout(self, dtype: str) -> str:
+        return f"plain {id(self)}"
+
+
 class Batched(Dense):
     """Its promise of the same bits does not hold: torch picks another routine for one row."""
 
@@ -285,6 +314,9 @@ _PLANTED: tuple[tuple[str, type[Any], str], ...] = (
     ("clamps-ids", ClampsIds, "every row of a table must be found by its id, the last of 33000 too"),
     ("sorts-ids", SortsRows, "rows() must return rows of the weight, in the order of the ids"),
     ("takes-weights-out-of-the-mapping", Pops, "prepare() must not change the mapping that it is given"),
+    ("restores-something-else", RestoresLess, "restore() must compute the same bits"),
+    ("exports-views", ExportsViews, "export() must give contiguous tensors"),
+    ("names-its-layout-anew", NamesItselfAnew, "layout() must name the form of prepared weights, the same each time"),
     ("returns-one-buffer", OneBuffer, "a result must be memory of its own"),
 )
 

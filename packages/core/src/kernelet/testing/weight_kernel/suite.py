@@ -267,6 +267,22 @@ class WeightKernelSuite(Suite):
             same = given.keys() == before.keys() and all(given[name] is before[name] for name in before)
             check(same, "prepare() must not change the mapping that it is given: the loader holds it too")
 
+    def test_what_is_kept_is_as_good(self, cases: list[Case]) -> None:
+        for case in cases:
+            kernel, prepared, _ = case.prepared()
+            layout, other = kernel.layout(case.dtype), case.create()
+            same = type(layout) is str and other.layout(case.dtype) == layout
+            check(same, "layout() must name the form of prepared weights, the same each time")
+            if not layout:
+                continue
+            exported = kernel.export(prepared)
+            plain = all(tensor.is_contiguous() for tensor in exported.values())
+            check(plain, "export() must give contiguous tensors")
+            restored = other.restore({name: tensor.cpu().clone() for name, tensor in exported.items()})
+            x = case.inputs(5)
+            says = f"restore() must compute the same bits as what export() was given: a {case}"
+            check_equal(case.compute(other, x, restored), case.compute(kernel, x, prepared), says)
+
     def test_rows_do_not_depend_on_others(self, cases: list[Case]) -> None:
         for case in cases:
             kernel, prepared, _ = case.prepared()
