@@ -9,20 +9,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from kernelet.contracts.sampling import SamplerParams
 from kernelet.sampling.rows import SUM_BLOCK, block_sums, largest, running_sums
 
 SMALL = 1e-3
 """Shares of the distribution are rounded; a bound that must not cut anything is taken this much lower."""
 
 
-def is_filtered(params: SamplerParams, vocab_size: int) -> bool:
+class Filters(Protocol):
+    """Of a request's parameters."""
+
+    @property
+    def top_k(self) -> int: ...
+    @property
+    def top_p(self) -> float: ...
+    @property
+    def min_p(self) -> float: ...
+
+
+def is_filtered(params: Filters, vocab_size: int) -> bool:
     """Whether top_k, top_p or min_p may drop tokens."""
     return 0 < params.top_k < vocab_size or params.top_p < 1.0 or params.min_p > 0.0
 
@@ -58,7 +69,7 @@ def draw_from_all(scaled: Tensor, uniforms: Sequence[float]) -> list[int]:
     return tokens
 
 
-def draw_filtered(scaled: NDArray[np.floating], params: SamplerParams, number: float) -> int:
+def draw_filtered(scaled: NDArray[np.floating], params: Filters, number: float) -> int:
     """Draws a token from those that top_k, top_p and min_p leave.
 
     Args:
@@ -71,7 +82,7 @@ def draw_filtered(scaled: NDArray[np.floating], params: SamplerParams, number: f
     return int(ids[locate(running, number * running[-1])])
 
 
-def kept_tokens(scaled: NDArray[np.floating], params: SamplerParams) -> NDArray[np.int64]:
+def kept_tokens(scaled: NDArray[np.floating], params: Filters) -> NDArray[np.int64]:
     """Tokens that top_k, top_p and min_p leave, in ascending order."""
     size = len(scaled)
     total = None

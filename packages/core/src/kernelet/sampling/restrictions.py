@@ -38,6 +38,12 @@ class Restrictions:
         self._min_tokens = params.min_tokens
         self._suppressed = self._ids(params.suppressed_token_ids)
         self._always = bool(bias or words) or allowed is not None
+        self._num_suppressed = len(params.suppressed_token_ids)
+
+    @property
+    def ever_active(self) -> bool:
+        """Whether a row may be changed at some time (mask rows aside)."""
+        return self._always or self._suppresses(0)
 
     def active(self, num_generated: int) -> bool:
         """Whether a row is changed (mask rows aside)."""
@@ -71,7 +77,7 @@ class Restrictions:
             row.masked_fill_(torch.from_numpy(~mask).to(row.device), -torch.inf)
 
     def _suppresses(self, num_generated: int) -> bool:
-        return num_generated < self._min_tokens and len(self._suppressed) > 0
+        return num_generated < self._min_tokens and self._num_suppressed > 0
 
     def _must_end(self, mask: NDArray[np.bool_] | None) -> bool:
         if mask is None:

@@ -16,18 +16,19 @@ from torch import Tensor
 
 from kernelet.contracts.sampling import LogitsRow, SamplerParams, TokenLogprobs
 from kernelet.sampling.custom import CustomProcessors, NamedProcessor
-from kernelet.sampling.draw import draw_filtered, draw_from_all, is_filtered, scale_rows
 from kernelet.sampling.logprobs import NOT_FINITE, rows_logprobs
+from kernelet.sampling.ops import Sample, sample
 from kernelet.sampling.penalties import apply_penalties
 from kernelet.sampling.restrictions import unpack_mask
-from kernelet.sampling.rows import first_maximum, wide
+from kernelet.sampling.rows import wide
+from kernelet.sampling.settings import DrawSettings
 from kernelet.sampling.state import SamplingState
 from kernelet.sampling.uniform import uniform
 
 NOTHING_LEFT = "no token may be chosen: bias, allowed tokens, bad words and grammar together exclude all of them"
 
 
-@dataclass
+@dataclass(slots=True)
 class Outcome:
     """What became of one row: a token, or the reason why the request ends."""
 
@@ -44,13 +45,22 @@ class Sampler:
         vocab_size: Width of a row.
         device: Where logits live.
         processors: Custom logits processors, in order.
+        op: The op ``sample``; see ``kernelet.sampling.ops``.
     """
 
-    def __init__(self, vocab_size: int, device: torch.device, processors: Sequence[NamedProcessor] = ()) -> None:
+    def __init__(
+        self,
+        vocab_size: int,
+        device: torch.device,
+        processors: Sequence[NamedProcessor] = (),
+        op: Sample = sample,
+    ) -> None:
         self._vocab_size = vocab_size
         self._device = device
         self._custom = CustomProcessors(processors)
         self._states: dict[str, SamplingState] = {}
+        self._settings = DrawSettings()
+        self._op = op
 
     def add(self, request_id: str, params: SamplerParams, prompt: Sequence[int], generated: Sequence[int] = ()) -> None:
         """Takes up a request, new or resumed.
@@ -61,6 +71,8 @@ class Sampler:
         """
         self._states[request_id] = SamplingState(params, prompt, generated, self._vocab_size, self._device)
         self._custom.add(request_id, params.extra_args, prompt)
+        if self._custom.members(request_id):
+            self._states[request_id].plain = False
 
     def remove(self, request_id: str) -> None:
         """Forgets a request; one that is not known is no error."""
@@ -80,15 +92,23 @@ class Sampler:
         Returns:
             One outcome a row, in order. A request that fails has an error; the others do not notice.
         """
-        batch = _Batch(wide(logits), [Outcome(name) for name in request_ids])
-        batch.check(range(len(batch.outcomes)), NOT_FINITE)
-        raw = self._keep_raw(batch, masks or {})
-        self._process(batch, masks or {})
-        self._choose(batch)
-        self._report(batch, raw)
-        for outcome in batch.outcomes:
+        masks = masks or {}
+        states = [self._states[name] for name in request_ids]
+        batch = _Batch(logits, [Outcome(name) for name in request_ids])
+        changed = [
+            index
+            for index, (name, state) in enumerate(zip(request_ids, states, strict=True))
+            if (not state.plain or name in masks) and self._changes(name, masks)
+        ]
+        raw = self._keep_raw(batch, states, changed)
+        if changed:
+            self._process(batch, changed, masks)
+        self._choose(batch, states, changed)
+        if raw:
+            self._report(batch, raw)
+        for outcome, state in zip(batch.outcomes, states, strict=True):
             if outcome.error is None:
-                self._states[outcome.request_id].append(outcome.token)
+                state.append(outcome.token)
         return batch.outcomes
 
     def _changes(self, request_id: str, masks: Mapping[str, bytes]) -> bool:
@@ -96,20 +116,16 @@ class Sampler:
         restricted = state.restrictions.active(len(state.generated))
         return restricted or state.counts is not None or request_id in masks or self._custom.members(request_id)
 
-    def _keep_raw(self, batch: _Batch, masks: Mapping[str, bytes]) -> dict[int, Tensor]:
+    def _keep_raw(self, batch: _Batch, states: Sequence[SamplingState], changed: Sequence[int]) -> dict[int, Tensor]:
         """Raw logits of rows that want log-probabilities; copied where processing would change them."""
-        raw = {}
-        for index in batch.alive():
-            name = batch.outcomes[index].request_id
-            if self._states[name].params.logprobs is not None:
-                # a draw overwrites only copies, so an unprocessed row keeps its values
-                raw[index] = batch.rows[index].clone() if self._changes(name, masks) else batch.rows[index]
-        return raw
+        wanted = [index for index, state in enumerate(states) if state.params.logprobs is not None]
+        return {index: batch.rows[index].clone() if index in changed else batch.rows[index] for index in wanted}
 
-    def _process(self, batch: _Batch, masks: Mapping[str, bytes]) -> None:
-        changed = [i for i in batch.alive() if self._changes(batch.outcomes[i].request_id, masks)]
-        if not changed:
-            return
+    def _process(self, batch: _Batch, changed: Sequence[int], masks: Mapping[str, bytes]) -> None:
+        batch.rows = wide(batch.rows)
+        for index, maximum in zip(changed, batch.select(changed).amax(-1).tolist(), strict=True):
+            if not math.isfinite(maximum):
+                batch.outcomes[index].error = NOT_FINITE
         for index in changed:
             state = self._states[batch.outcomes[index].request_id]
             if state.counts is not None:
@@ -117,8 +133,6 @@ class Sampler:
         self._process_custom(batch, [i for i in changed if batch.outcomes[i].error is None])
         for index in changed:
             self._restrict(batch, index, masks.get(batch.outcomes[index].request_id))
-        batch.refresh_maxima(changed)
-        batch.check(changed, NOTHING_LEFT)
 
     def _process_custom(self, batch: _Batch, changed: Sequence[int]) -> None:
         rows = []
@@ -149,38 +163,25 @@ class Sampler:
 
         batch.guard(index, restrict)
 
-    def _choose(self, batch: _Batch) -> None:
-        greedy: list[int] = []
-        free: list[int] = []
-        filtered: list[int] = []
-        numbers: dict[int, float] = {}
-        for index in batch.alive():
-            params = self._states[batch.outcomes[index].request_id].params
-            if params.temperature == 0.0:
-                greedy.append(index)
-            elif batch.guard(index, self._draw_number, batch, index, numbers):
-                (filtered if is_filtered(params, self._vocab_size) else free).append(index)
-        if greedy:
-            batch.set_tokens(greedy, first_maximum(batch.select(greedy)))
-        if free:
-            batch.set_tokens(free, draw_from_all(self._scaled(batch, free), [numbers[index] for index in free]))
-        if filtered:
-            host = self._scaled(batch, filtered).cpu().numpy()
-            params_of = [self._states[batch.outcomes[index].request_id].params for index in filtered]
-            tokens = [
-                draw_filtered(row, params, numbers[index])
-                for row, params, index in zip(host, params_of, filtered, strict=True)
-            ]
-            batch.set_tokens(filtered, tokens)
+    def _choose(self, batch: _Batch, states: Sequence[SamplingState], changed: Sequence[int]) -> None:
+        numbers = [self._number(batch, index, state) for index, state in enumerate(states)]
+        tokens, maxima = self._op(batch.rows, self._settings.draws(states, numbers))
+        for index, (token, maximum) in enumerate(zip(tokens.tolist(), maxima.tolist(), strict=True)):
+            outcome = batch.outcomes[index]
+            if math.isfinite(maximum):
+                outcome.token = token
+            elif outcome.error is None:
+                outcome.error = NOTHING_LEFT if maximum == -math.inf and index in changed else NOT_FINITE
 
-    def _draw_number(self, batch: _Batch, index: int, numbers: dict[int, float]) -> None:
-        state = self._states[batch.outcomes[index].request_id]
-        numbers[index] = uniform(state.params.seed, state.position)
-
-    def _scaled(self, batch: _Batch, indices: Sequence[int]) -> Tensor:
-        temperatures = [self._states[batch.outcomes[index].request_id].params.temperature for index in indices]
-        maxima = batch.maxima[list(indices)]
-        return scale_rows(batch.copy(indices), maxima, temperatures)
+    def _number(self, batch: _Batch, index: int, state: SamplingState) -> float:
+        """The random number of a row; 0 where none is needed."""
+        if state.params.temperature == 0.0:
+            return 0.0
+        try:
+            return uniform(state.params.seed, state.position)
+        except ValueError as error:
+            batch.fail(index, error)
+            return 0.0
 
     def _report(self, batch: _Batch, raw: Mapping[int, Tensor]) -> None:
         indices = [index for index in raw if batch.outcomes[index].error is None]
@@ -188,50 +189,30 @@ class Sampler:
             return
         counts = [self._states[batch.outcomes[index].request_id].params.logprobs or 0 for index in indices]
         tokens = [batch.outcomes[index].token for index in indices]
-        found = rows_logprobs(torch.stack([raw[index] for index in indices]), tokens, counts)
+        found = rows_logprobs(wide(torch.stack([raw[index] for index in indices])), tokens, counts)
         for index, logprobs in zip(indices, found, strict=True):
             batch.outcomes[index].logprobs = logprobs
 
 
 class _Batch:
-    """Rows of a step, their largest elements, and what became of them so far."""
+    """Rows of a step and what became of them so far."""
 
     def __init__(self, rows: Tensor, outcomes: list[Outcome]) -> None:
         self.rows = rows
         self.outcomes = outcomes
-        self.maxima = rows.amax(-1, keepdim=True)
-
-    def alive(self) -> list[int]:
-        return [index for index, outcome in enumerate(self.outcomes) if outcome.error is None]
 
     def select(self, indices: Sequence[int]) -> Tensor:
         """Rows by index, without a copy where these are all."""
         return self.rows if len(indices) == len(self.outcomes) else self.rows[list(indices)]
 
-    def copy(self, indices: Sequence[int]) -> Tensor:
-        return self.rows.clone() if len(indices) == len(self.outcomes) else self.rows[list(indices)]
+    def fail(self, index: int, error: Exception) -> None:
+        """Ends a request."""
+        self.outcomes[index].error = self.outcomes[index].error or f"sampling failed: {error}"
 
-    def set_tokens(self, indices: Sequence[int], tokens: Sequence[int]) -> None:
-        for index, token in zip(indices, tokens, strict=True):
-            self.outcomes[index].token = token
-
-    def refresh_maxima(self, indices: Sequence[int]) -> None:
-        self.maxima[list(indices)] = self.select(indices).amax(-1, keepdim=True)
-
-    def check(self, indices: Sequence[int], empty: str) -> None:
-        """Fails rows with NaN or infinity (their maximum shows it), and rows that are all -infinity."""
-        maxima = self.maxima.flatten().tolist()
-        for index in indices:
-            if self.outcomes[index].error is None and not math.isfinite(maxima[index]):
-                self.outcomes[index].error = empty if maxima[index] == -math.inf else NOT_FINITE
-
-    def guard(self, index: int, function: Callable[..., None], *arguments: object) -> bool:
-        """Calls a function for one row; what it raises ends that request. True if the request lives."""
-        if self.outcomes[index].error is not None:
-            return False
-        try:
-            function(*arguments)
-        except Exception as error:  # noqa: BLE001 - one request can only hurt itself
-            self.outcomes[index].error = f"sampling failed: {error}"
-            return False
-        return True
+    def guard(self, index: int, function: Callable[..., None], *arguments: object) -> None:
+        """Calls a function for one row whose request lives; what it raises ends that request."""
+        if self.outcomes[index].error is None:
+            try:
+                function(*arguments)
+            except Exception as error:  # noqa: BLE001 - one request can only hurt itself
+                self.fail(index, error)

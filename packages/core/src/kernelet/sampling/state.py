@@ -21,6 +21,7 @@ class SamplingState:
         generated: Tokens generated so far, also those before a preemption.
         counts: Tokens seen; None where no penalty needs them.
         restrictions: What the parameters allow.
+        plain: Neither penalties, restrictions nor custom processors ever change its rows.
 
     Raises:
         ValueError: if a parameter holds a token id outside the vocabulary.
@@ -42,6 +43,7 @@ class SamplingState:
             seen = prompt if params.repetition_penalty != 1.0 else ()
             self.counts = TokenCounts(seen, self.generated)
         self.restrictions = Restrictions(params, vocab_size, device)
+        self.plain = self.counts is None and not self.restrictions.ever_active
 
     @property
     def position(self) -> int:

@@ -22,6 +22,7 @@ from kernelet.worker.memory import activation_bytes
 from kernelet.worker.model import LoadedModel, load_model
 from kernelet.worker.processors import make_processors
 from kernelet.worker.runner import ModelRunner, PendingStep
+from kernelet.worker.sampling_op import select_sample
 from kernelet.worker.steps import StepThread
 
 
@@ -53,6 +54,7 @@ class ModelWorker(Worker):
             partial(load_model, self._config, self._plugins, self._device.tensor_device, self._device.packed_weights())
         )
         self._caches = KVCaches(self._plugins, self._device.tensor_device)
+        self._sample, self._sample_plan = select_sample(self._plugins, self._config.model.dtype)
         self._layers = tuple(self._loaded.model.attention_layers())
         self._attention: dict[str, Attention] = self._caches.select(self._layers)
 
@@ -71,7 +73,7 @@ class ModelWorker(Worker):
         self._caches.allocate(self._layers, self._attention, cache)
         model, scheduler = self._config.model, self._config.scheduler
         processors = make_processors(self._config.plugins.logits_processors, self._plugins, model.vocab_size)
-        sampler = Sampler(model.vocab_size, torch.device(self._device.tensor_device), processors)
+        sampler = Sampler(model.vocab_size, torch.device(self._device.tensor_device), processors, self._sample)
         batch = BatchState([group.spec for group in cache.groups], scheduler.max_num_seqs, model.max_model_len, sampler)
         self._runner = ModelRunner(self._loaded.model, self._caches, sampler, batch, self._device.tensor_device)
         self._num_groups = len(cache.groups)
@@ -100,7 +102,7 @@ class ModelWorker(Worker):
             row=self._loaded.row,
             dtype=model.dtype,
             platform=self._context.platform.name,
-            layers=(*self._loaded.plans, *self._caches.plans),
+            layers=(*self._loaded.plans, self._sample_plan, *self._caches.plans),
             max_model_len=model.max_model_len,
             weight_bytes=self._loaded.weight_bytes,
             quantization=model.quantization or "",
@@ -120,9 +122,9 @@ class ModelWorker(Worker):
         if self._started is None or self._started[0] != plan.step:
             oldest = "none" if self._started is None else f"step {self._started[0]}"
             raise RuntimeError(f"asked to sample step {plan.step}, but the oldest in flight is {oldest}")
-        pending = self._started[1].result()
-        self._started = None
-        result = self._thread.submit(partial(self._runner.sample, pending, plan))
+        pending, self._started = self._started[1], None
+        # on the same thread, so that the pass is over when this runs: nobody has to wake up in between
+        result = self._thread.submit(lambda: self._runner.sample(pending.result(), plan))
         if self._waiting:
             self._start_next()
         return result.result()

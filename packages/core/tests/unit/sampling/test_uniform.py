@@ -16,6 +16,13 @@ def test_equals_numpys_own_conversion():
     assert uniform(123, 45) == generator.random()
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2**31, 2**63 - 1, 2**64 + 5, 2**128 - 1])
+def test_equals_numpys_generator(seed):
+    for position in (0, 1, 7, 4095, 2**31, 2**40):
+        raw = int(np.random.Philox(key=seed, counter=position).random_raw())
+        assert uniform(seed, position) == (raw >> 11) * 2.0**-53
+
+
 def test_even_over_positions_and_over_seeds():
     for numbers in ([uniform(3, p) for p in range(4000)], [uniform(s, 3) for s in range(4000)]):
         counts, _ = np.histogram(numbers, bins=20, range=(0, 1))

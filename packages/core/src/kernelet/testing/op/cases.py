@@ -13,6 +13,7 @@ from kernelet.layers.activation import ACTIVATIONS
 from kernelet.layers.ops import OpTable
 from kernelet.layers.rope_scaling import RopeParameters
 from kernelet.layers.rotary import RopeRows, RopeTable
+from kernelet.sampling.ops import SAMPLING, sample
 from kernelet.testing.op.draw import MAX_LEN, Draw
 
 
@@ -57,6 +58,8 @@ class OpCase:
 
     def decomposed(self, draw: Draw) -> Mapping[str, Tensor]:
         """What the op's decomposition makes of them."""
+        if self.op in SAMPLING:
+            return self.run(sample, draw)
         ops = OpTable(draw.context().plugins, str(draw.dtype).removeprefix("torch."))
         return self.run(getattr(ops, self.op), draw)
 

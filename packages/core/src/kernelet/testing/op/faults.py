@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from kernelet.contracts.offer import Settings
 from kernelet.contracts.op import OpOffer
 from kernelet.layers import composite, elementary
 from kernelet.layers.activation import ACTIVATIONS
+from kernelet.sampling.ops import Draws, sample
 from kernelet.testing.faults import Fault
 from kernelet.testing.offered import Offered
 from kernelet.testing.op.suite import OpCapabilities, OpSuite
@@ -150,6 +152,17 @@ def equal_experts(x: Tensor, logits: Tensor, experts: Any, routing: Any) -> Tens
     return torch.stack(rows)
 
 
+def last_of_equals(logits: Tensor, draws: Draws | None) -> tuple[Tensor, Tensor]:
+    tokens, maxima = sample(logits, draws)
+    if draws is None:
+        tokens = logits.shape[-1] - 1 - sample(logits.flip(-1), None)[0]
+    return tokens, maxima
+
+
+def forgets_top_p(logits: Tensor, draws: Draws | None) -> tuple[Tensor, Tensor]:
+    return sample(logits, draws and replace(draws, top_p=torch.ones_like(draws.top_p)))
+
+
 def does_not_compose(_layer: Any, residual: Tensor, _step: Any) -> Tensor:
     return residual
 
@@ -183,6 +196,8 @@ _PLANTED: tuple[tuple[str, str, Callable[..., Any] | type[Any], str], ...] = (
     ("forgets-to-write", "qkv_rope_write", forgets_to_write, "the cache must be what its decomposition computes"),
     ("forgets-sinks", "attention", no_sinks, "attention (with sinks): the result must be"),
     ("weighs-experts-equally", "moe", equal_experts, "moe (softmax_top_k, scale 1.0): the result must be"),
+    ("takes-the-last-of-equals", "sample", last_of_equals, "sample (no draws): the token must be"),
+    ("forgets-top-p", "sample", forgets_top_p, "sample (top_p): the token must be"),
     (
         "does-not-compose",
         "decoder_layer",

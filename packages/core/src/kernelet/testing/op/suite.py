@@ -18,11 +18,13 @@ from kernelet.contracts.op import OpOffer
 from kernelet.contracts.plugins import PluginView
 from kernelet.errors import PluginError
 from kernelet.layers.ops import ELEMENTARY, OP_NAMES, make_op
+from kernelet.sampling.ops import SAMPLING
 from kernelet.testing.attention.reference import SlowAttention
 from kernelet.testing.offered import Offered
 from kernelet.testing.op.cases import OpCase, elementary_cases, rounds_once
 from kernelet.testing.op.composite_cases import composite_cases
 from kernelet.testing.op.draw import Draw
+from kernelet.testing.op.sampling_cases import sampling_cases
 from kernelet.testing.search import SEARCH
 from kernelet.testing.suite import Suite
 from kernelet.testing.tensors import DTYPES, check_close, check_equal, check_unchanged
@@ -102,8 +104,10 @@ class OpSuite(Suite):
     def cases(self, offered: Offered[OpOffer], attention: Callable[[AttentionSpec], Attention]) -> list[OpCase]:
         """All ways to call the op."""
         op = offered.offer.op
-        check(op in OP_NAMES, f"there is no op {op!r} in the ladder: an offer names one of {', '.join(OP_NAMES)}")
-        return [case for case in (*elementary_cases(), *composite_cases(attention)) if case.op == op]
+        names = (*OP_NAMES, *SAMPLING)
+        check(op in names, f"there is no op {op!r} in the ladder: an offer names one of {', '.join(names)}")
+        cases = (*elementary_cases(), *composite_cases(attention), *sampling_cases())
+        return [case for case in cases if case.op == op]
 
     @pytest.fixture
     def draws(self, offered: Offered[OpOffer], device: Any, plugins: PluginView | None) -> list[Draw]:
