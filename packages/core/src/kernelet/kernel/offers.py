@@ -14,7 +14,7 @@ from kernelet.kernel.imports import is_import_string
 from kernelet.kernel.kinds import Kind
 from kernelet.kernel.report import OPT_IN
 
-IMPORT_STRINGS = ("target", "probe", "config", "worker", "communicator", "describe", "self_check")
+IMPORT_STRINGS = ("target", "probe", "config", "worker", "communicator", "kernel_bench", "describe", "self_check")
 """Fields of offers that hold import strings; an empty one means that there is none."""
 
 

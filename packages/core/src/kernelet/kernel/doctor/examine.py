@@ -11,6 +11,7 @@ from typing import Any
 from kernelet.contracts.executor import Communicator, Worker
 from kernelet.contracts.model import ModelInfo
 from kernelet.contracts.offer import Offer, Settings
+from kernelet.contracts.platform import KernelBench
 from kernelet.contracts.plugins import Owned
 from kernelet.errors import KerneletError, PluginError
 from kernelet.kernel import Kernel
@@ -131,6 +132,10 @@ def _communicator(use: Use) -> None:
     check_class(use.raw, Communicator)
 
 
+def _kernel_bench(use: Use) -> None:
+    check_class(use.raw, KernelBench)
+
+
 def _describe(use: Use) -> None:
     """A configuration without any field is refused by name, or described."""
     try:
@@ -154,6 +159,7 @@ WORDS: Mapping[str, str] = MappingProxyType(
         "config": "its configuration half answers",
         "worker": "its worker implements its contract",
         "communicator": "its communicator implements its contract",
+        "kernel_bench": "the benchmark of its kernels implements its contract",
         "describe": "an empty config.json is described or refused",
         "self_check": "its own check",
     }
@@ -165,6 +171,7 @@ FIELDS: Mapping[str, Callable[[Use], None]] = MappingProxyType(
         "config": _config,
         "worker": _worker,
         "communicator": _communicator,
+        "kernel_bench": _kernel_bench,
         "describe": _describe,
         "self_check": _self_check,
     }

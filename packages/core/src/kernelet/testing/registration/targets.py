@@ -12,7 +12,7 @@ from kernelet.contracts.executor import Communicator, Worker
 from kernelet.contracts.model import Model, ModelArchitectureOffer
 from kernelet.contracts.offer import Offer
 from kernelet.contracts.op import Op, OpOffer
-from kernelet.contracts.platform import PlatformConfig
+from kernelet.contracts.platform import KernelBench, PlatformConfig
 from kernelet.contracts.versions import API_VERSIONS, ApiVersion
 from kernelet.errors import PluginError
 from kernelet.kernel.doctor.interfaces import DoubtError, check_class, check_model, opens_itself
@@ -24,7 +24,7 @@ from kernelet.kernel.offers import IMPORT_STRINGS
 from kernelet.kernel.record import Record
 
 CLASSES: Mapping[str, type] = MappingProxyType(
-    {"config": PlatformConfig, "worker": Worker, "communicator": Communicator}
+    {"config": PlatformConfig, "worker": Worker, "communicator": Communicator, "kernel_bench": KernelBench}
 )
 """What a further import string of an offer names, where that is a class."""
 
