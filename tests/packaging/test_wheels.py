@@ -6,21 +6,18 @@ import configparser
 import json
 import os
 import subprocess
-import sys
 import venv
 import zipfile
 from email.parser import Parser
 
 import pytest
+from environments import build_wheel
 from workspace import distributions
 
 
 def build(distribution, folder):
-    """Builds the wheel in this environment, which has hatchling."""
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    done = subprocess.run(command, cwd=distribution.folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return next(folder.glob(f"kernelet_{distribution.name.replace('-', '_')}-*.whl"))
+    """Builds the wheel in this environment, which has every backend."""
+    return build_wheel(distribution.folder, folder / distribution.name)
 
 
 @pytest.mark.parametrize("distribution", distributions(), ids=lambda d: d.name)

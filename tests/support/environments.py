@@ -18,10 +18,16 @@ OURS = "kernelet"
 LEFT_BEHIND = ("build", "dist", "*.egg-info", "__pycache__", ".*_cache", "*.so")
 
 
-def build_wheel(project: Path, folder: Path) -> Path:
+def build_wheel(project: Path, folder: Path, **variables: str) -> Path:
     """Builds a project's wheel with whatever backend it names, in this environment.
 
     It is built from a copy: what a backend leaves behind would be in the next wheel, and on the path of other tests.
+    A module in C++ takes minutes to compile, so a wheel gets the one that this environment was made with.
+
+    Args:
+        project: Its folder.
+        folder: Where the wheel goes.
+        variables: Of the environment; ``SKBUILD_CMAKE_DEFINE=""`` compiles.
 
     Raises:
         AssertionError: with the output, if it does not build.
@@ -31,9 +37,15 @@ def build_wheel(project: Path, folder: Path) -> Path:
     options = ("--no-deps", "--no-build-isolation", "--no-index", "-w", str(folder))
     with tempfile.TemporaryDirectory() as copy:
         shutil.copytree(project, copy, ignore=shutil.ignore_patterns(*LEFT_BEHIND), dirs_exist_ok=True)
-        run(Path(sys.executable), "-m", "pip", "wheel", *options, copy)
+        run(Path(sys.executable), "-m", "pip", "wheel", *options, copy, **(prebuilt() | variables))
     (wheel,) = set(folder.glob("*.whl")) - before
     return wheel
+
+
+def prebuilt() -> dict[str, str]:
+    """The variable that hands this environment's compiled modules to scikit-build-core."""
+    modules = sorted((SITE / "kernelet_platform_cpu").glob("_native*.so"))
+    return {"SKBUILD_CMAKE_DEFINE": f"KERNELET_PREBUILT={modules[0]}"} if modules else {}
 
 
 def run(python: Path, *arguments: str, cwd: Path | None = None, check: bool = True, **variables: str) -> str:

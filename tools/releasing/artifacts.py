@@ -15,7 +15,7 @@ from releasing.errors import ReleaseError
 
 
 def build(root: Path, folder: Path, out: Path) -> tuple[Path, Path]:
-    """Builds wheel and sdist of a distribution.
+    """Builds the sdist of a distribution, and of that its wheel, with the backend that it names.
 
     Raises:
         ReleaseError: with the build's output.
@@ -25,7 +25,7 @@ def build(root: Path, folder: Path, out: Path) -> tuple[Path, Path]:
         old.unlink()
     run(
         folder,
-        *(sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-t", "wheel", "-d", str(out)),
+        *(sys.executable, "-m", "build", "--no-isolation", "--skip-dependency-check", "--outdir", str(out)),
         failed=f"{folder.relative_to(root)} does not build",
     )
     wheels, sdists = list(out.glob("*.whl")), list(out.glob("*.tar.gz"))

@@ -7,11 +7,9 @@
 
 namespace kernelet {
 namespace portable { const KernelTable& table(); }
-#if defined(__x86_64__)
 namespace avx2 { const KernelTable& table(); }
 namespace avx512 { const KernelTable& table(); }
 namespace avx512fp16 { const KernelTable& table(); }
-#endif
 
 namespace {
 
@@ -20,16 +18,16 @@ std::atomic<const Isa*> chosen{nullptr};
 bool always() { return true; }
 
 #if defined(__x86_64__)
-bool has_avx2() {
+[[maybe_unused]] bool has_avx2() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
          __builtin_cpu_supports("bmi2");
 }
-bool has_avx512() {
+[[maybe_unused]] bool has_avx512() {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
          __builtin_cpu_supports("avx512vnni");
 }
-bool has_avx512fp16() {
+[[maybe_unused]] bool has_avx512fp16() {
   return has_avx512() && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512fp16");
 }
 #endif
@@ -46,9 +44,13 @@ const Isa& best() {
 const std::vector<Isa>& compiled_isas() {
   static const std::vector<Isa> isas = {
       {"portable", always, portable::table},
-#if defined(__x86_64__)
+#if defined(KERNELET_HAS_avx2)
       {"avx2", has_avx2, avx2::table},
+#endif
+#if defined(KERNELET_HAS_avx512)
       {"avx512", has_avx512, avx512::table},
+#endif
+#if defined(KERNELET_HAS_avx512fp16)
       {"avx512fp16", has_avx512fp16, avx512fp16::table},
 #endif
   };
