@@ -13,7 +13,7 @@ from kernelet.layers.mlp import GatedMLP, PlainMLP
 from kernelet.layers.moe import MixtureOfExperts
 from kernelet.layers.norm import Norm
 from kernelet.layers.ops import OpTable
-from kernelet.layers.step import Step
+from kernelet.layers.step import PreNormParts, Step
 
 FeedForward = GatedMLP | PlainMLP | MixtureOfExperts
 
@@ -49,6 +49,11 @@ class DecoderLayer(nn.Module):
         for name in self.norm_names:
             setattr(self, name, norms[name])
 
+    @property
+    def parts(self) -> PreNormParts | None:
+        """See ``ComposedLayer``."""
+        return None
+
     def compose(self, residual: Tensor, step: Step) -> Tensor:
         """[tokens, hidden] -> the same."""
         raise NotImplementedError
@@ -60,6 +65,16 @@ class PreNorm(DecoderLayer):
     norm_names = ("attention_norm", "mlp_norm")
     attention_norm: Norm
     mlp_norm: Norm
+
+    @property
+    def parts(self) -> PreNormParts:
+        return PreNormParts(
+            attention_norm=self.attention_norm,
+            attention=self.attention,
+            mlp_norm=self.mlp_norm,
+            mlp=self.mlp,
+            scale=self.scale,
+        )
 
     def compose(self, residual: Tensor, step: Step) -> Tensor:
         mixed = self.attention.forward(self.attention_norm.forward(residual), step)

@@ -26,11 +26,16 @@ class Owned(Generic[OfferT_co]):
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(Generic[OfferT_co]):
-    """A selection: what was chosen, why, and why each other one was not (by offer name)."""
+    """A selection: what was chosen, why, and why each other one was not (by offer name).
+
+    Attributes:
+        invited: It is an op of a stranger to the platform, which the operator named.
+    """
 
     chosen: Owned[OfferT_co]
     reason: str
     refused: Mapping[str, str] = field(default_factory=dict)
+    invited: bool = False
 
 
 class PluginView(Protocol):

@@ -49,6 +49,7 @@ class AttentionLayer(Layer):
         spec: What is asked of the attention that the runner binds.
         heads: See ``QKVHeads``.
         rope: Name of the rotary embedding in ``Step.ropes``; None for a layer without.
+        bound: What ``bind`` was given; None before.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class AttentionLayer(Layer):
             sinks=sinks is not None,
         )
         self._page_bytes = 2 * context.block_size * heads.num_kv_heads * heads.head_size * context.dtype.itemsize
-        self._bound: tuple[Attention, Any, int] | None = None
+        self.bound: tuple[Attention, Any, int] | None = None
 
     def weights(self) -> list[Weight]:
         return [self.sink_weight] if self.sink_weight else []
@@ -126,13 +127,13 @@ class AttentionLayer(Layer):
 
     def bind(self, attention: Attention, cache: Any, group: int) -> None:
         """Gives the layer its attention, its cache, and the index of its group in ``Step.attention``."""
-        self._bound = (attention, cache, group)
+        self.bound = (attention, cache, group)
 
     def forward(self, x: Tensor, step: Step) -> Tensor:
         """[tokens, hidden] -> [tokens, hidden]."""
-        if self._bound is None:
+        if self.bound is None:
             raise RuntimeError(f"{self.name}: bind attention and cache before the first step")
-        attention, cache, group = self._bound
+        attention, cache, group = self.bound
         metadata = step.attention[group]
         rope: RopeRows | None = None if self.rope is None else step.ropes[self.rope]
         query = self.ops.qkv_rope_write(self.qkv.forward(x), self.heads, rope, attention, cache, metadata)

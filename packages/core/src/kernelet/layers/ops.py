@@ -2,8 +2,10 @@
 
 An op is a callable, or a class of ``kernelet.contracts.op.Op`` that makes one. Composite ones decompose into those
 below, elementary ones into plain torch; a platform overrides at the level it wants (``kernelet_ops``), and an override
-of a composite op replaces all that it decomposes into. Rules for every implementation: the arithmetic of a row depends
-on no other row, nothing is computed below the input's dtype, and norms of 16-bit inputs are computed in float32.
+of a composite op replaces all that it decomposes into. Where the operator named a stranger's override of one of these,
+the composite ops of the platform above it are not used: they would swallow it. Rules for every implementation: the
+arithmetic of a row depends on no other row, nothing is computed below the input's dtype, and norms of 16-bit inputs are
+computed in float32.
 
 =================  =============================================================================================
 elementary         signature
@@ -34,23 +36,24 @@ A residual stream is in the wide dtype (float32 for 16-bit models): it is ``x`` 
 ``add`` and keeps its dtype there; what is added to it is in the model's.
 
 ``layer`` and ``step`` are a ``ComposedLayer`` and a ``Step`` of ``kernelet.layers.step``; ``layer.index`` is its
-place in the model. ``norm`` is a ``kernelet.layers.norm.Norm``, ``up``, ``down`` and ``gate_up`` are linear layers,
-``heads`` is a ``QKVHeads``, ``rope`` a ``RopeRows`` or None, ``experts`` and ``routing`` come from
-``kernelet.layers.moe``.
+place in the model, ``layer.parts`` what it is made of. ``norm`` is a ``kernelet.layers.norm.Norm``, ``up``, ``down``
+and ``gate_up`` are linear layers, ``heads`` is a ``QKVHeads``, ``rope`` a ``RopeRows`` or None, ``experts`` and
+``routing`` come from ``kernelet.layers.moe``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any, cast
 
 from torch import Tensor
 
 from kernelet.contracts.executor import LayerPlan
 from kernelet.contracts.offer import Settings
-from kernelet.contracts.op import Op
-from kernelet.contracts.plugins import PluginView
+from kernelet.contracts.op import Op, OpOffer
+from kernelet.contracts.plugins import Choice, PluginView
 from kernelet.errors import PluginError
 from kernelet.layers import composite, elementary
 
@@ -58,6 +61,19 @@ ELEMENTARY = ("rms_norm", "layer_norm", "rotary", "activation", "act_and_mul", "
 COMPOSITE = ("add_norm", "mlp", "gated_mlp", "qkv_rope_write", "attention", "moe", "decoder_layer")
 OP_NAMES = ELEMENTARY + COMPOSITE
 """All ops, in the order of the ladder."""
+
+BELOW: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "add_norm": ("add", "rms_norm", "layer_norm"),
+        "mlp": ("activation",),
+        "gated_mlp": ("act_and_mul",),
+        "qkv_rope_write": ("rotary", "rms_norm", "layer_norm"),
+        "attention": (),
+        "moe": ("act_and_mul",),
+        "decoder_layer": tuple(name for name in OP_NAMES if name != "decoder_layer"),
+    }
+)
+"""All that each composite op decomposes into."""
 
 DECOMPOSITION = "decomposition"
 """What the plan says of an op that nobody overrides."""
@@ -96,11 +112,12 @@ class OpTable:
             PluginError: a target is no op, or cannot be imported.
         """
         self.plans: list[LayerPlan] = []
-        for name in OP_NAMES:
-            choice = plugins.select_op(name, dtype)
-            if choice is None:
+        choices = {name: plugins.select_op(name, dtype) for name in OP_NAMES}
+        for name, choice in choices.items():
+            refused = _swallows(name, choices)
+            if choice is None or refused:
                 setattr(self, name, self._decomposition(name))
-                self.plans.append(LayerPlan(name=name, role="op", choice=DECOMPOSITION))
+                self.plans.append(LayerPlan(name=name, role="op", choice=DECOMPOSITION, refused=refused))
             else:
                 settings = plugins.settings(choice.chosen.plugin)
                 setattr(self, name, make_op(plugins.load(choice.chosen), settings))
@@ -112,6 +129,16 @@ class OpTable:
         if name in ELEMENTARY:
             return cast("Callable[..., Any]", getattr(elementary, name))
         return partial(getattr(composite, name), self)
+
+
+def _swallows(name: str, choices: Mapping[str, Choice[OpOffer] | None]) -> dict[str, str]:
+    """Why the override of a composite op is not used, by its name: it would replace one that was named."""
+    choice = choices[name]
+    if choice is None or choice.invited:
+        return {}
+    below = [(op, choices[op]) for op in BELOW.get(name, ())]
+    named = [f"{lower.chosen.offer.name} was named for {op}" for op, lower in below if lower and lower.invited]
+    return {choice.chosen.offer.name: f"it replaces what is below: {', '.join(named)}"} if named else {}
 
 
 def make_op(target: Any, settings: Settings) -> Callable[..., Any]:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -43,6 +45,36 @@ def test_selection_is_asked_once_an_op():
 
     OpTable(Counting(), "bfloat16")
     assert asked == [(name, "bfloat16") for name in OP_NAMES]
+
+
+class Ranked(ReferencePlugins):
+    """Every op is overridden, some of them by a stranger that was named."""
+
+    def __init__(self, *invited):
+        super().__init__(ops=dict.fromkeys(OP_NAMES, print))
+        self.invited = invited
+
+    def select_op(self, op, dtype):
+        return replace(super().select_op(op, dtype), invited=op in self.invited)
+
+
+@pytest.mark.parametrize(
+    "invited, not_used",
+    [
+        ((), set()),
+        (("decoder_layer",), set()),
+        (("act_and_mul",), {"gated_mlp", "moe", "decoder_layer"}),
+        (("rms_norm",), {"add_norm", "qkv_rope_write", "decoder_layer"}),
+        (("gated_mlp",), {"decoder_layer"}),
+        (("gated_mlp", "act_and_mul"), {"moe", "decoder_layer"}),
+        (("attention", "decoder_layer"), set()),
+    ],
+)
+def test_a_composite_op_of_the_platform_does_not_swallow_one_that_was_named(invited, not_used):
+    plans = {plan.name: plan for plan in OpTable(Ranked(*invited), "float32").plans}
+    assert {name for name, plan in plans.items() if plan.choice == DECOMPOSITION} == not_used
+    for name in not_used:
+        assert f"my-{invited[-1]} was named for {invited[-1]}" in plans[name].refused[f"my-{name}"]
 
 
 class Shifted(Op):

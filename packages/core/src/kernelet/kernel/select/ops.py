@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, TypeVar
 
@@ -120,7 +120,8 @@ def select_op(
         o.offer.name: (int(o.plugin in friends.invited), int(o.plugin == platform_plugin), o.offer.priority)
         for o in fitting
     }
-    return best(request, fitting, refused, rank)
+    choice = best(request, fitting, refused, rank)
+    return replace(choice, invited=choice.chosen.plugin in friends.invited)
 
 
 def select_weight_kernel(

@@ -76,6 +76,8 @@ def test_a_named_strangers_goes_before_the_platforms_own():
     choice = choose_op(op("own", priority=9), op("theirs", "guest", priority=-1))
     assert choice.chosen.offer.name == "theirs"
     assert "own" in choice.refused
+    assert choice.invited
+    assert not choose_op(op("own"), op("shared", "shared")).invited
 
 
 def test_options_of_ops_that_do_not_run_are_refused():
