@@ -73,7 +73,7 @@ def main() -> None:
     options = parser.parse_args()
     text = perplexity_text()
     with LLM(options.model, max_model_len=8, num_blocks=4, enable_prefix_caching=False) as llm:
-        tokens = llm.tokenizer.encode(text.read())[: options.tokens or text.tokens]
+        tokens = llm.get_tokenizer().encode(text.read())[: options.tokens or text.tokens]
     pieces = contexts(tokens, options.context)
     rows = []
     for name in options.only:

@@ -25,6 +25,7 @@ EXAMPLES = {
     "kv_cache_memory_bytes": ["--kv-cache-memory-bytes", "4096"],
     "memory_utilization": ["--memory-utilization", "0.25"],
     "enable_prefix_caching": ["--no-enable-prefix-caching"],
+    "quantization": ["--quantization", "int8"],
     "eviction_policy": ["--eviction-policy", "lru"],
     "max_num_seqs": ["--max-num-seqs", "4"],
     "max_num_batched_tokens": ["--max-num-batched-tokens", "64"],

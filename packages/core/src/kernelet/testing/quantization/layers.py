@@ -66,7 +66,8 @@ def weight_of(shape: tuple[int, int], seed: int, dtype: torch.dtype = torch.floa
     """Random weights as models have them: normal, each row of another size, some far out, and a row of zeros."""
     generator = torch.Generator().manual_seed(seed)
     weight = torch.randn(shape, generator=generator, dtype=torch.float64) * shape[1] ** -0.5
-    weight *= torch.rand(shape[0], 1, generator=generator, dtype=torch.float64) * 4 + 0.1
+    weight = weight * (torch.rand(shape[0], 1, generator=generator, dtype=torch.float64) * 4 + 0.1)
     weight[shape[0] // 2, shape[1] // 2] *= 4
     weight[0] = 0
-    return weight.to(dtype)
+    found: Tensor = weight.to(dtype)
+    return found
