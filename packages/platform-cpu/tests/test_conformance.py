@@ -2,10 +2,24 @@ from __future__ import annotations
 
 from kernelet_platform_cpu.conformance import (
     TestNativeDense,
+    TestNativeInt,
+    TestNativeOps,
+    TestNativePagedAttention,
     TestPackage,
     TestPlatform,
     TestTorchDense,
+    TestTorchInt,
     TestTorchPagedAttention,
 )
 
-__all__ = ["TestNativeDense", "TestPackage", "TestPlatform", "TestTorchDense", "TestTorchPagedAttention"]
+__all__ = [
+    "TestNativeDense",
+    "TestNativeInt",
+    "TestNativeOps",
+    "TestNativePagedAttention",
+    "TestPackage",
+    "TestPlatform",
+    "TestTorchDense",
+    "TestTorchInt",
+    "TestTorchPagedAttention",
+]

@@ -20,7 +20,7 @@ inline V value(V x) {
   if constexpr (kind == Activation::gelu) return x * W(0.5) * (1 + erf_of(x * W(0.70710678118654752)));
   if constexpr (kind == Activation::gelu_tanh) {
     const V inner = (x + x * x * x * W(0.044715)) * W(0.79788456080286536);
-    return x * W(0.5) * (1 + tanh_of(inner));
+    return x / (1 + exp_of(-2 * inner));  // x * (1 + tanh(inner)) / 2 without a difference of equals
   }
   if constexpr (kind == Activation::relu) return x < 0 ? V{} : x;  // NaN stays
   if constexpr (kind == Activation::relu2) return x < 0 ? V{} : x * x;

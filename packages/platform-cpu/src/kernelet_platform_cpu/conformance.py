@@ -5,14 +5,16 @@ from __future__ import annotations
 import pytest
 
 from kernelet.contracts.attention import AttentionOffer
-from kernelet.contracts.op import WeightKernelOffer
+from kernelet.contracts.op import OpOffer, ScaleLevel, WeightKernelOffer, WeightScheme
 from kernelet.contracts.platform import PlatformOffer
-from kernelet.testing.attention import AttentionSuite
+from kernelet.testing.attention import AttentionCapabilities, AttentionSuite
 from kernelet.testing.offered import Offered, find_offer
+from kernelet.testing.op import OpCapabilities, OpSuite
 from kernelet.testing.package import PackageSuite
 from kernelet.testing.platform import PlatformCapabilities, PlatformSuite
 from kernelet.testing.weight_kernel import WeightKernelCapabilities, WeightKernelSuite
 from kernelet_platform_cpu.native import native
+from kernelet_platform_cpu.plugin import OPS
 
 PLUGIN = "kernelet_platform_cpu.plugin"
 
@@ -34,7 +36,25 @@ class TestPlatform(PlatformSuite):
 class TestTorchPagedAttention(AttentionSuite):
     @pytest.fixture
     def offered(self) -> Offered[AttentionOffer]:
-        return find_offer(PLUGIN, AttentionOffer)
+        return find_offer(PLUGIN, AttentionOffer, "torch-paged")
+
+
+@pytest.mark.skipif(native() is None, reason="platform-cpu has no kernels of its own here")
+class TestNativePagedAttention(AttentionSuite):
+    capabilities = AttentionCapabilities(batch_invariant=True)
+
+    @pytest.fixture
+    def offered(self) -> Offered[AttentionOffer]:
+        return find_offer(PLUGIN, AttentionOffer, "native-paged")
+
+
+@pytest.mark.skipif(native() is None, reason="platform-cpu has no kernels of its own here")
+class TestNativeOps(OpSuite):
+    capabilities = OpCapabilities(batch_invariant=True)
+
+    @pytest.fixture(params=OPS)
+    def offered(self, request: pytest.FixtureRequest) -> Offered[OpOffer]:
+        return find_offer(PLUGIN, OpOffer, f"native-{request.param.replace('_', '-')}")
 
 
 class TestTorchDense(WeightKernelSuite):
@@ -50,3 +70,36 @@ class TestNativeDense(WeightKernelSuite):
     @pytest.fixture
     def offered(self) -> Offered[WeightKernelOffer]:
         return find_offer(PLUGIN, WeightKernelOffer, "native-dense")
+
+
+SCHEMES = (
+    WeightScheme(element="uint8", scales=(ScaleLevel("float32", (1, 0)),), zero_point="float"),
+    WeightScheme(element="int3", scales=(ScaleLevel("float32", (1, 16)),)),
+    WeightScheme(
+        element="uint4",
+        scales=(ScaleLevel("float32", (1, 40)),),
+        zero_point="float",
+        activation="dynamic",
+        activation_element="int8",
+    ),
+)
+"""Integers that the kit does not ask for."""
+
+
+@pytest.mark.skipif(native() is None, reason="platform-cpu has no kernels of its own here")
+class TestNativeInt(WeightKernelSuite):
+    capabilities = WeightKernelCapabilities(batch_invariant=True, shapes=((37, 24), (70, 129)), schemes=SCHEMES)
+
+    @pytest.fixture
+    def offered(self) -> Offered[WeightKernelOffer]:
+        return find_offer(PLUGIN, WeightKernelOffer, "native-int")
+
+
+class TestTorchInt(WeightKernelSuite):
+    capabilities = WeightKernelCapabilities(
+        batch_invariant=True, shapes=((37, 44),), dtypes=("float32", "bfloat16"), schemes=SCHEMES
+    )
+
+    @pytest.fixture
+    def offered(self) -> Offered[WeightKernelOffer]:
+        return find_offer(PLUGIN, WeightKernelOffer, "torch-int")

@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from kernelet.contracts.attention import AttentionOffer
 from kernelet.contracts.lifecycle import PluginOptions
 from kernelet.contracts.offer import Option
-from kernelet.contracts.op import WeightKernelOffer
+from kernelet.contracts.op import OpOffer, WeightKernelOffer
 from kernelet.contracts.platform import PlatformOffer
 from kernelet.hookspecs import hookimpl
+
+NATIVE = frozenset({"cpu", "cpu-kernels"})
+"""The extension was built and is not switched off."""
+
+OPS: Mapping[str, str] = MappingProxyType(
+    {
+        "rms_norm": "elementary:rms_norm",
+        "layer_norm": "elementary:layer_norm",
+        "rotary": "elementary:rotary",
+        "activation": "elementary:activation",
+        "act_and_mul": "elementary:act_and_mul",
+        "add": "elementary:add",
+        "add_norm": "composite:add_norm",
+        "qkv_rope_write": "composite:qkv_rope_write",
+        "moe": "moe:NativeMoE",
+        "decoder_layer": "decoder:NativeDecoderLayer",
+        "sample": "sampling:sample",
+    }
+)
+"""Ops of the ladder and where they are in kernelet_platform_cpu.ops."""
 
 
 @hookimpl
@@ -20,6 +41,10 @@ def kernelet_options() -> PluginOptions:
             "packed_cache": Option(type=bool, default=True, help="Keep packed weights on disk for the next start"),
             "packed_cache_bytes": Option(
                 type=int, default=16 << 30, help="Bytes of packed weights on disk; those used longest ago go first"
+            ),
+            "pin": Option(
+                type=bool,
+                help="Pin each thread to a CPU; default: where the affinity mask is narrower than the machine",
             ),
             "kernel_table": Option(
                 type=str, help="File of `kernelet bench kernels --tune`: how products are shared out on this machine"
@@ -48,6 +73,15 @@ def kernelet_platforms() -> Sequence[PlatformOffer]:
 def kernelet_attention_backends() -> Sequence[AttentionOffer]:
     return (
         AttentionOffer(
+            name="native-paged",
+            target="kernelet_platform_cpu.attention.native_backend:NativePagedAttention",
+            kinds=frozenset({"full", "sliding"}),
+            soft_cap=True,
+            sinks=True,
+            required_features=NATIVE,
+            summary="Paged attention in own kernels: a token has the same bits in every batch and chunk",
+        ),
+        AttentionOffer(
             name="torch-paged",
             target="kernelet_platform_cpu.attention.backend:TorchPagedAttention",
             kinds=frozenset({"full", "sliding"}),
@@ -56,6 +90,22 @@ def kernelet_attention_backends() -> Sequence[AttentionOffer]:
             required_features=frozenset({"cpu"}),
             summary="Paged attention in torch: batched decode, fused prefill",
         ),
+    )
+
+
+@hookimpl
+def kernelet_ops() -> Sequence[OpOffer]:
+    return tuple(
+        OpOffer(
+            name=f"native-{op.replace('_', '-')}",
+            target=f"kernelet_platform_cpu.ops.{target}",
+            api="1.2",
+            op=op,
+            dtypes=("float32", "bfloat16", "float16", "float64"),
+            required_features=NATIVE,
+            summary="In own kernels: a row has the same bits in every batch",
+        )
+        for op, target in OPS.items()
     )
 
 
@@ -70,6 +120,22 @@ def kernelet_weight_kernels() -> Sequence[WeightKernelOffer]:
             roles=("linear", "grouped_linear", "embedding"),
             required_features=frozenset({"cpu"}),
             summary="Unquantized weights in packed panels: every row has the same bits in every batch",
+        ),
+        WeightKernelOffer(
+            name="native-int",
+            target="kernelet_platform_cpu.linear.native_int:NativeInt",
+            api="1.2",
+            priority=10,
+            roles=("linear", "grouped_linear", "embedding"),
+            required_features=frozenset({"cpu"}),
+            summary="Weights of 2 to 8 bits in packed panels, with inputs as they are or rounded to int8",
+        ),
+        WeightKernelOffer(
+            name="torch-int",
+            target="kernelet_platform_cpu.linear.torch_int:TorchInt",
+            roles=("linear", "grouped_linear", "embedding"),
+            required_features=frozenset({"cpu"}),
+            summary="Weights of 2 to 8 bits in torch, dequantized whenever they are used",
         ),
         WeightKernelOffer(
             name="torch-dense",

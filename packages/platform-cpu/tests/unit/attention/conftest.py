@@ -28,5 +28,9 @@ def spec():
 @pytest.fixture
 def requests_of():
     """Requests of random content over the cache of one layer of ours."""
-    offered = find_offer("kernelet_platform_cpu.plugin", AttentionOffer)
-    return lambda spec, **options: PagedRequests(offered, spec, "cpu", **options)
+
+    def requests_of(spec, name="torch-paged", **options):
+        offered = find_offer("kernelet_platform_cpu.plugin", AttentionOffer, name)
+        return PagedRequests(offered, spec, "cpu", **options)
+
+    return requests_of
