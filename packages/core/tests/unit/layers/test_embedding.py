@@ -93,9 +93,7 @@ class ReadsRows:
         return prepared.T[ids]
 
 
-@pytest.mark.parametrize(
-    ("dtype", "size", "once"), [("float32", 1, True), ("float64", 1, False), ("float32", 2, False)]
-)
+@pytest.mark.parametrize("dtype, size, once", [("float32", 1, True), ("float64", 1, False), ("float32", 2, False)])
 def test_a_table_is_held_once_where_the_head_reads_its_rows(monkeypatch, dtype, size, once):
     context = make_context(dtype=getattr(torch, dtype), size=size)
     embedding, head = TiedEmbedding(context, "embed", 6, 4, scale=3.0), Head(context, "head", 6, 4, tied=True)
