@@ -115,8 +115,12 @@ class CacheManager:
         tables = self._tables[request.request_id].groups
         counts: list[int] = []
         for group, table in zip(self._groups, tables, strict=True):
-            group.pool.release(table.drop_before(group.manager.first_kept_block(request.num_computed_tokens)))
+            first_kept = group.manager.first_kept_block(request.num_computed_tokens)
+            if first_kept > table.num_dropped:
+                group.pool.release(table.drop_before(first_kept))
             counts.append(max(0, group.manager.num_blocks(num_tokens) - len(table.block_ids)))
+        if not any(counts):  # most steps: the last block has room
+            return tuple([] for _ in counts)
         if not self.capacity.has_free(counts):
             return None
         added = []

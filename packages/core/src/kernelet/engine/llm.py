@@ -5,7 +5,6 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from kernelet.contracts.sampling import SamplingParams
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 Outputs = Sequence[EngineOutput] | EngineDeadError
-Arrivals = queue.SimpleQueue[tuple[int, Outputs]]
+Arrivals = queue.SimpleQueue[Outputs]
 Message = Mapping[str, Any]
 
 
@@ -85,9 +84,9 @@ class LLM(StartedEngine):
         """
         (request,) = self._prepare([prompt], sampling_params, None)
         arrivals: Arrivals = queue.SimpleQueue()
-        with self._frontend.own(request, partial(put, arrivals, 0)) as owned:
+        with self._frontend.own(request, arrivals.put) as owned:
             while not owned.finished:
-                output = owned.update(arrivals.get()[1])
+                output = owned.update(arrivals.get())
                 if owned.error is not None:
                     raise RequestFailedError(owned.error)
                 yield output
@@ -163,29 +162,27 @@ class LLM(StartedEngine):
 
     def _run(self, requests: Sequence[PreparedRequest], progress: Progress) -> list[RequestOutput]:
         arrivals: Arrivals = queue.SimpleQueue()
-        results: list[RequestOutput | None] = [None] * len(requests)
         with progress, ExitStack() as stack:
-            owners = [
-                stack.enter_context(self._frontend.own(request, partial(put, arrivals, index)))
-                for index, request in enumerate(requests)
-            ]
-            left = len(owners)
+            # one sink for all: a step is one arrival, however many requests it serves
+            owners = [stack.enter_context(self._frontend.own(request, arrivals.put)) for request in requests]
+            by_id = {name: owner for owner in owners for name in owner.request_ids}
+            left = set(map(id, owners))
             while left:
-                index, outputs = arrivals.get()
-                results[index] = owners[index].update(outputs)
-                if owners[index].finished:
-                    left -= 1
-                    progress.advance()
+                outputs = arrivals.get()
+                if isinstance(outputs, EngineDeadError):
+                    raise EngineDeadError(str(outputs)) from outputs
+                for output in outputs:
+                    owner = by_id[output.request_id]
+                    owner.take((output,))
+                    if owner.finished and id(owner) in left:
+                        left.remove(id(owner))
+                        progress.advance()
+            results = [owner.snapshot() for owner in owners]
             raise_first_failure([owner.error for owner in owners], results)
-        return [result for result in results if result is not None]
+        return results
 
 
-def put(arrivals: Arrivals, index: int, outputs: Outputs) -> None:
-    """The sink of one request among several."""
-    arrivals.put((index, outputs))
-
-
-def raise_first_failure(errors: Sequence[str | None], results: Sequence[RequestOutput | None]) -> None:
+def raise_first_failure(errors: Sequence[str | None], results: Sequence[RequestOutput]) -> None:
     """Raises RequestFailedError if a request failed, with everything that was made."""
     failed = [(index, error) for index, error in enumerate(errors) if error is not None]
     if failed:

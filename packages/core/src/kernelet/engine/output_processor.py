@@ -76,6 +76,11 @@ class RequestState:
         return ChoiceState(index, assembler, None if self._request.params.logprobs is None else [])
 
     @property
+    def request_ids(self) -> list[str]:
+        """The engine's ids of all answers."""
+        return list(self._choices)
+
+    @property
     def finished(self) -> bool:
         """Whether every answer has ended."""
         return all(choice.finish_reason is not None for choice in self._choices.values())

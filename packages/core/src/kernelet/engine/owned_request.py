@@ -54,6 +54,11 @@ class OwnedRequest:
         self.abort()
 
     @property
+    def request_ids(self) -> list[str]:
+        """The engine's ids of all answers."""
+        return self._state.request_ids
+
+    @property
     def finished(self) -> bool:
         return self._state.finished
 
@@ -76,7 +81,16 @@ class OwnedRequest:
         return self._state.snapshot()
 
     def update(self, outputs: Sequence[EngineOutput] | EngineDeadError) -> RequestOutput:
-        """Takes what the sink was given.
+        """Takes what the sink was given, and says how the request stands.
+
+        Raises:
+            EngineDeadError: the engine stopped.
+        """
+        self.take(outputs)
+        return self._state.snapshot()
+
+    def take(self, outputs: Sequence[EngineOutput] | EngineDeadError) -> None:
+        """``update`` without its copy of everything so far.
 
         Raises:
             EngineDeadError: the engine stopped.
@@ -89,4 +103,7 @@ class OwnedRequest:
         stopped = [output.request_id for output in outputs if self._state.update(output)]
         if stopped:
             self._client.abort(stopped, FinishReason.STOP)
+
+    def snapshot(self) -> RequestOutput:
+        """How the request stands; what comes later does not change it."""
         return self._state.snapshot()

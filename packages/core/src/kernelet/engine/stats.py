@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -81,25 +82,25 @@ class StatTotals:
     """Adds up steps and finished requests. Written by one thread; ``snapshot`` may be read from any."""
 
     def __init__(self) -> None:
-        self._now = EngineStats()
+        self._lock = threading.Lock()
+        self._sums = dict.fromkeys(("num_steps", "num_mixed_steps", *_COUNTERS), 0)
+        self._finished: dict[str, int] = {}
+        self._last: StepStats | None = None
 
     def add(self, steps: Sequence[StepStats], finished: Sequence[FinishedRequest]) -> None:
-        before = self._now
-        sums = {name: getattr(before, name) + sum(getattr(step, name) for step in steps) for name in _COUNTERS}
-        reasons = dict(before.finished)
-        for request in finished:
-            reasons[request.finish_reason] = reasons.get(request.finish_reason, 0) + 1
-        self._now = EngineStats(
-            num_steps=before.num_steps + len(steps),
-            num_mixed_steps=before.num_mixed_steps
-            + sum(step.num_prefill_requests > 0 and step.num_decode_requests > 0 for step in steps),
-            finished=reasons,
-            last=steps[-1] if steps else before.last,
-            **sums,
-        )
+        with self._lock:
+            for step in steps:
+                for name in _COUNTERS:
+                    self._sums[name] += getattr(step, name)
+                self._sums["num_steps"] += 1
+                self._sums["num_mixed_steps"] += step.num_prefill_requests > 0 and step.num_decode_requests > 0
+                self._last = step
+            for request in finished:
+                self._finished[request.finish_reason] = self._finished.get(request.finish_reason, 0) + 1
 
     def snapshot(self) -> EngineStats:
-        return self._now
+        with self._lock:
+            return EngineStats(finished=dict(self._finished), last=self._last, **self._sums)
 
 
 class StatDispatcher:

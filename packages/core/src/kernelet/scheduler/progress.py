@@ -7,8 +7,9 @@ from kernelet.request.request import Request
 
 def tokens_to_compute(request: Request) -> int:
     """Tokens that are known or in flight and not scheduled yet. The last token that a request may generate never is."""
-    last = request.num_prompt_tokens + max(0, request.data.max_tokens - 1)
-    return min(request.num_tokens + request.num_placeholders, last) - request.num_computed_tokens
+    data = request.data
+    last = len(data.prompt_token_ids) + max(0, data.max_tokens - 1)
+    return min(len(request.token_ids) + request.num_placeholders, last) - request.num_computed_tokens
 
 
 def samples(request: Request, num_tokens: int) -> bool:

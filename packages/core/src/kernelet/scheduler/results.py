@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kernelet.contracts.executor import SampledRequest, ScheduledRequest
 from kernelet.contracts.sampling import TokenLogprobs
@@ -13,8 +13,7 @@ from kernelet.scheduler.finish import Ending, ending
 from kernelet.scheduler.progress import prompt_logprobs_missing
 
 
-@dataclass(frozen=True)
-class Progress:
+class Progress(NamedTuple):
     """What a step brought.
 
     Attributes:
@@ -75,9 +74,11 @@ def apply_result(
 
 def _prompt_logprobs(request: Request, entry: ScheduledRequest, result: SampledRequest) -> list[TokenLogprobs] | None:
     """The entries that the frontend does not have yet: after a preemption the first ones come a second time."""
+    if not prompt_logprobs_missing(request):
+        return None
     start = entry.num_computed_tokens
     expected = min(start + entry.num_tokens, request.num_prompt_tokens - 1) - start
-    if not prompt_logprobs_missing(request) or expected <= 0:
+    if expected <= 0:
         return None
     got = result.prompt_logprobs or []
     if len(got) != expected:

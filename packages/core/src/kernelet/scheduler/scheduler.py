@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from functools import partial
 
 from kernelet.cache.manager import CacheManager
 from kernelet.config import SchedulerConfig
@@ -106,7 +105,10 @@ class Scheduler:
         for request in self._requests.running:
             # a request further up may have preempted this one
             if budget.left and request.status is RequestStatus.RUNNING:
-                self._guard(request, partial(self._continue, request, budget, draft))
+                try:
+                    self._continue(request, budget, draft)
+                except Exception as error:  # noqa: BLE001 - whatever it is, it is this request's alone
+                    self._fail(request, error)
         if not draft.preempted:
             self._admit(budget, draft)
         released, self._released = self._released, []
@@ -179,8 +181,11 @@ class Scheduler:
         admission = Admission(self._cache.capacity, running)
         while waiting and budget.left and len(running) < self._config.max_num_seqs:
             request = waiting.first()
-            if self._guard(request, partial(self._start, request, admission, budget, draft)) is False:
-                return
+            try:
+                if not self._start(request, admission, budget, draft):
+                    return
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is this request's alone
+                self._fail(request, error)
 
     def _start(self, request: Request, admission: Admission, budget: TokenBudget, draft: StepDraft) -> bool:
         """Starts one waiting request; False: it has to wait on."""
@@ -211,13 +216,8 @@ class Scheduler:
     def _fail_too_small(self, request: Request) -> None:
         self._failed.append(self._end(request, FinishReason.ERROR, too_small(request, self._cache)))
 
-    def _guard(self, request: Request, action: Callable[[], bool | None]) -> bool | None:
-        """Runs what concerns one request; an exception ends that request alone."""
-        try:
-            return action()
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is this request's alone
-            self._failed.append(self._end(request, FinishReason.ERROR, _describe(error)))
-            return None
+    def _fail(self, request: Request, error: Exception) -> None:
+        self._failed.append(self._end(request, FinishReason.ERROR, _describe(error)))
 
     def _end(self, request: Request, reason: FinishReason, error: str | None = None) -> EngineOutput:
         """Gives back all that a request holds."""

@@ -88,6 +88,13 @@ class IncrementalDetokenizer:
             self._held.append(index)
         return spans
 
+    def push_text(self, index: int) -> str:
+        """``push`` for who wants the text only and calls nothing else but ``flush``."""
+        if index in self._keep or self._tokenizer.is_special(index):
+            return text_of(self.push(index))
+        text = self._stream.feed(index)
+        return text if self._spaces else self._without_space(index, text)
+
     def flush(self) -> list[Span]:
         """End the text, or a part of it: an unfinished character becomes one U+FFFD."""
         text = self._stream.flush()

@@ -65,6 +65,7 @@ class OutputAssembler:
             spaces_between_special_tokens=self._options.spaces_between_special_tokens,
         )
         include = self._options.include_stop_str_in_output
+        self._stops = stops is not None
         self._checker = StopChecker(stops or StopStrings(()), include_in_output=include)
         self._num_tokens = 0
         self._ended = False
@@ -83,13 +84,16 @@ class OutputAssembler:
         if self._ended:
             raise ValueError("this output has ended; no token may follow")
         hides_last = ends_with_stop_token and not self._options.include_stop_str_in_output
+        if not self._stops and not hides_last:
+            self._num_tokens += len(ids)
+            return OutputDelta("".join([self._detokenizer.push_text(index) for index in ids]), len(ids))
         texts: list[str] = []
         for place, index in enumerate(ids, 1):
             self._num_tokens += 1
             if hides_last and place == len(ids):
                 break
             delta = self._checker.push(
-                text_of(self._detokenizer.push(index)), may_stop=self._num_tokens > self._options.min_tokens
+                self._detokenizer.push_text(index), may_stop=self._num_tokens > self._options.min_tokens
             )
             texts.append(delta.text)
             if delta.stop is not None:
