@@ -71,7 +71,9 @@ def sample(logits: Tensor, draws: Draws | None) -> tuple[Tensor, Tensor]:
     tokens = torch.zeros(len(rows), dtype=torch.int64)
     finite = maxima.flatten().isfinite().tolist()
     each = [None] * len(rows) if draws is None else draws.rows()
-    greedy, free, filtered = [], [], []
+    greedy: list[int] = []
+    free: list[tuple[int, Draw]] = []
+    filtered: list[tuple[int, Draw]] = []
     for index, (draw, good) in enumerate(zip(each, finite, strict=True)):
         if good and (draw is None or draw.temperature == 0.0):
             greedy.append(index)
