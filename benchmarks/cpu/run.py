@@ -4,7 +4,7 @@ Each engine has a process and an environment of its own and is stopped while ano
 tokens, the same for all engines and new in every round, so that no prefix is cached; all decode greedily and never stop
 early. Rates are generated tokens by seconds from sending to the last token, of a prompt row prompt tokens by seconds to
 the first token. Rounds alternate between engines and each figure is the best. What the machine allows is measured in
-the same run: streaming reads and multiply-adds.
+the same run, before and after: streaming reads and multiply-adds.
 
 Writes report.md, report.json and chart.png. Prepare the peers first (some minutes, once), or pass --prepare:
 
@@ -22,6 +22,7 @@ import random
 import subprocess
 import sys
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from peers import limit
 from peers.engine import EngineError, Peer, Prompts, end_with_terminate, first_token
 from peers.progress import PrepareError
 from peers.report import Result, as_json, markdown, rate_result, start_result
-from peers.rows import ROW_NAMES, ROWS, START, Machine, Row, Weights, count_weights
+from peers.rows import ROW_NAMES, ROWS, START, Machine, Row, Weights, best_of, count_weights
 from peers.rows import limit as row_limit
 from peers.workshop import CHART, OURS, Workshop, add_options, chosen, engines, model_folder, prepare_all
 from rich.console import Console
@@ -39,19 +40,28 @@ FIRST_PROMPT = 8
 """Tokens of the prompt of the start row."""
 
 
+@dataclass(frozen=True)
+class Measured:
+    """A row's seconds by engine, and why others have none."""
+
+    row: Row
+    seconds: dict[str, list[float]]
+    missing: dict[str, str]
+
+
 class Bench:
     """Everything that a run shares."""
 
-    def __init__(self, options: argparse.Namespace, workshop: Workshop, names: list[str], machine: Machine) -> None:
+    def __init__(self, options: argparse.Namespace, workshop: Workshop, names: list[str]) -> None:
         self.rounds, self.threads = options.rounds, options.threads
-        self.workshop, self.names, self.machine = workshop, names, machine
+        self.workshop, self.names = workshop, names
         config = json.loads((workshop.model / "config.json").read_text(encoding="utf-8"))
         self.vocab: int = config["vocab_size"]
         self.weights: Weights = count_weights(config)
         self.versions: dict[str, str] = {}
         self.console = Console(stderr=True)
 
-    def measure_rows(self, precision: str, rows: list[Row]) -> list[Result]:
+    def measure_rows(self, precision: str, rows: list[Row]) -> list[Measured]:
         """All rows of one precision, with the engines loaded once."""
         missing: dict[str, str] = {}
         with ExitStack() as stack:
@@ -67,7 +77,7 @@ class Bench:
                     missing[name] = str(error)
             return [self._measure_row(row, peers, missing) for row in rows]
 
-    def _measure_row(self, row: Row, peers: list[Peer], missing: dict[str, str]) -> Result:
+    def _measure_row(self, row: Row, peers: list[Peer], missing: dict[str, str]) -> Measured:
         generator = random.Random(row.name)
         failed = dict(missing)
         seconds: dict[str, list[float]] = {peer.name: [] for peer in peers}
@@ -87,8 +97,7 @@ class Bench:
                     peer.sleep()
                     if round_number:
                         seconds[peer.name].append(elapsed)
-        measured = {name: times for name, times in seconds.items() if name not in failed}
-        return rate_result(row, measured, failed, row_limit(row, self.machine, self.weights))
+        return Measured(row, {name: times for name, times in seconds.items() if name not in failed}, failed)
 
     def measure_start(self) -> Result:
         """The row of process starts."""
@@ -164,20 +173,23 @@ def main() -> int:
     workshop = Workshop(options.cache, model_folder(options.model))
     if options.prepare:
         prepare_all(workshop, [name for name in (*names, CHART) if name != OURS])
-    machine = limit.measure(options.threads, workshop.folder)
-    bench = Bench(options, workshop, names, machine)
-    results: dict[str, Result] = {}
+    before = limit.measure(options.threads, workshop.folder)
+    bench = Bench(options, workshop, names)
+    measured: list[Measured] = []
     for precision in ("bf16", "int8"):
-        of_it = [row for row in ROWS if row.name in rows and row.precision == precision]
-        results |= {result.name: result for result in (bench.measure_rows(precision, of_it) if of_it else ())}
-    if START in rows:
-        results[START] = bench.measure_start()
+        if of_it := [row for row in ROWS if row.name in rows and row.precision == precision]:
+            measured += bench.measure_rows(precision, of_it)
+    results = {START: bench.measure_start()} if START in rows else {}
+    machine = best_of(before, limit.measure(options.threads, workshop.folder))
+    for one in measured:
+        most = row_limit(one.row, machine, bench.weights)
+        results[one.row.name] = rate_result(one.row, one.seconds, one.missing, most)
     ordered = [results[name] for name in rows]
-    write(options, bench, ordered)
+    write(options, bench, machine, ordered)
     return 0 if all(goal.met for result in ordered for goal in result.goals) else 1
 
 
-def write(options: argparse.Namespace, bench: Bench, results: list[Result]) -> None:
+def write(options: argparse.Namespace, bench: Bench, machine: Machine, results: list[Result]) -> None:
     """The report in three forms; its table is printed too."""
     name, sets = processor()
     about: dict[str, Any] = {
@@ -186,7 +198,7 @@ def write(options: argparse.Namespace, bench: Bench, results: list[Result]) -> N
         "rounds": options.rounds,
         "processor": name,
         "instruction_sets": sets,
-        "machine": {"bandwidth": bench.machine.bandwidth, "rates": bench.machine.rates},
+        "machine": {"bandwidth": machine.bandwidth, "rates": machine.rates},
         "versions": bench.versions,
     }
     options.output.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ import math
 
 import pytest
 from peers.report import as_json, markdown, number, rate_result, start_result
-from peers.rows import ROWS, Machine, Weights, count_weights, limit
+from peers.rows import ROWS, Machine, Weights, best_of, count_weights, limit
 
 BY_NAME = {row.name: row for row in ROWS}
 MACHINE = Machine(bandwidth=2e9, rates={"fp32": 1e11, "int8": 4e11})
@@ -50,6 +50,11 @@ def test_16_requests_are_bound_by_the_slower_of_both_in_each_part():
 
 def test_fp16_counts_where_the_machine_has_it():
     assert Machine(bandwidth=1, rates={"fp32": 1, "fp16": 2, "int8": 3}).rate("bf16") == 2
+
+
+def test_the_machine_at_its_best():
+    other = Machine(bandwidth=1e9, rates={"fp32": 2e11, "int8": 3e11})
+    assert best_of(MACHINE, other) == Machine(bandwidth=2e9, rates={"fp32": 2e11, "int8": 4e11})
 
 
 def test_weights_of_the_demo_model():

@@ -87,7 +87,7 @@ class Peer:
         line = self.process.stdout.readline()
         answer: dict[str, Any] = json.loads(line) if line else {"error": self._last_words()}
         if "error" in answer:
-            raise EngineError(answer["error"])
+            raise EngineError(answer["error"].partition("\n")[0])
         return answer
 
     def _last_words(self) -> str:

@@ -122,6 +122,12 @@ class Machine:
         return max(self.rates[kind] for kind in usable if kind in self.rates)
 
 
+def best_of(one: Machine, other: Machine) -> Machine:
+    """What a machine did at its best: whatever else ran meanwhile only takes away."""
+    rates = {kind: max(one.rates[kind], other.rates[kind]) for kind in one.rates}
+    return Machine(bandwidth=max(one.bandwidth, other.bandwidth), rates=rates)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Weights:
     """Elements of the matrices that a token is multiplied with: of the layers, and of the output head."""
