@@ -1,7 +1,7 @@
-"""Memory and start of an engine on the CPU: the peak over a process that only imported torch, and seconds to the first token.
+"""Memory and start of an engine on the CPU: its peak over that of torch alone, and seconds to the first token.
 
-``python benchmarks/cpu/memory.py`` starts the demo model three times, each in a process of its own: without kept weights,
-when they are being kept, and when they are there.
+``python benchmarks/cpu/memory.py`` starts the demo model three times, each in a process of its own: packed weights are
+not kept, are being kept, and are there.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def main() -> int:
             held = found["weights"] + found["kv_cache"]
             ratio = (found["peak"] - torch_peak) / held
             worst = max(worst, ratio)
+            weights, cache, peak = (found[name] / MIB for name in ("weights", "kv_cache", "peak"))
             print(
-                f"weights {what}: peak {found['peak'] / MIB:.0f} MiB, {ratio:.3f} of weights {found['weights'] / MIB:.0f} "
-                f"+ cache {found['kv_cache'] / MIB:.0f} MiB; first token after {found['first_token']:.2f} s, of which "
-                f"importing torch took {found['torch']:.2f}"
+                f"packed weights {what}: peak {peak:.0f} MiB, {ratio:.3f} of weights {weights:.0f} + cache {cache:.0f}; "
+                f"first token after {found['first_token']:.2f} s, {found['torch']:.2f} of these importing torch"
             )
     return int(worst > LIMIT)
 
@@ -71,7 +71,7 @@ def _peak() -> int:
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM:"))
 
 
-def torch(options: Mapping[str, object], started: float) -> dict[str, float]:
+def torch(_options: Mapping[str, object], started: float) -> dict[str, float]:
     """What a process has that imported torch and nothing else."""
     import torch  # noqa: F401
 

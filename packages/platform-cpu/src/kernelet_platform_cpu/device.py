@@ -17,6 +17,8 @@ from kernelet_platform_cpu.cpuinfo import code_path, cpu_flags, cpu_model
 from kernelet_platform_cpu.native import native
 from kernelet_platform_cpu.packing_cache import PackingCache
 
+PACKED_CACHE_BYTES = 16 << 30
+
 
 class CpuDevice(Device):
     """The processor. Everything runs when it is called; there are no streams."""
@@ -57,10 +59,10 @@ class CpuDevice(Device):
         """Nothing is ever outstanding."""
 
     def packed_weights(self) -> PackedWeights | None:
-        values = self._settings.values
-        if self._packed is None and values.get("packed_cache", True):
-            folder, limit = env.cache_dir() / "packed", int(values.get("packed_cache_bytes", 16 << 30))
-            self._packed = PackingCache(folder, limit, self._threads)
+        if self._packed is None and self._settings.values.get("packed_cache", True):
+            limit = self._settings.values.get("packed_cache_bytes")
+            size = PACKED_CACHE_BYTES if limit is None else int(limit)
+            self._packed = PackingCache(env.cache_dir() / "packed", size, self._threads)
         return self._packed
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +39,7 @@ class DamagedFileError(Exception):
     """The file is not what was written."""
 
 
-def write(file: BinaryIO, key: str, tensors: Mapping[str, Tensor]) -> None:
+def write(file: IO[bytes], key: str, tensors: Mapping[str, Tensor]) -> None:
     """Writes tensors of the host.
 
     Args:
@@ -94,7 +94,7 @@ def read(path: Path, key: str, executor: Executor) -> dict[str, Tensor]:
     return found
 
 
-def _header(file: BinaryIO, key: str) -> tuple[dict[str, Any], int]:
+def _header(file: IO[bytes], key: str) -> tuple[dict[str, Any], int]:
     """The header, and where the data begins."""
     prefix = file.read(PREFIX)
     length = int.from_bytes(prefix[len(MAGIC) : len(MAGIC) + 4], "little")
@@ -121,7 +121,8 @@ def _page_sums(data: Bytes) -> bytes:
     """The sum of each page as 64-bit integers; the last page is filled up with zeros."""
     missing = -len(data) % PAGE
     whole = np.concatenate((data, np.zeros(missing, np.uint8))) if missing else data
-    return whole.view(np.uint64).reshape(-1, PAGE // 8).sum(axis=1, dtype=np.uint64).tobytes()
+    sums: npt.NDArray[np.uint64] = whole.view(np.uint64).reshape(-1, PAGE // 8).sum(axis=1, dtype=np.uint64)
+    return sums.tobytes()
 
 
 def _bytes_of(tensor: Tensor) -> Bytes:

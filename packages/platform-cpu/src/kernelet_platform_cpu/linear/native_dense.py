@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from kernelet.contracts.op import DENSE, Role, Support, WeightKernel, WeightScheme
+from kernelet_platform_cpu.allocator import zeroed
 from kernelet_platform_cpu.linear.packed import gather, multiply, number_of
 from kernelet_platform_cpu.native import DTYPES, native
 from kernelet_platform_cpu.tuning import choice
@@ -102,7 +103,7 @@ def pack(weight: Tensor) -> PackedDense:
         weight = weight.contiguous()
     dense, number = _classes(), number_of(weight.dtype)
     numbers = dense.packed_bytes(number, outputs, inputs) // weight.itemsize
-    panels = torch.empty(experts, numbers, dtype=weight.dtype)
+    panels = zeroed((experts, numbers), weight.dtype)
     for source, target in zip(weight, panels, strict=True):
         dense.pack(number, source.data_ptr(), source.stride(0), outputs, inputs, target.data_ptr())
     return _read(panels, (outputs, inputs))

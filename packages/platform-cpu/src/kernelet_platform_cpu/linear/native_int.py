@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from kernelet.contracts.op import Role, Support, WeightKernel, WeightScheme
+from kernelet_platform_cpu.allocator import zeroed
 from kernelet_platform_cpu.linear.integers import ROUNDED, ZEROS, Integers, integers, supports
 from kernelet_platform_cpu.linear.packed import gather, multiply
 from kernelet_platform_cpu.native import DTYPES, native
@@ -59,7 +60,7 @@ class NativeInt(WeightKernel):
         if self.scheme.activation is not None:
             rounded = ROUNDED[self.scheme.activation, self.scheme.activation_element]
         fields = torch.tensor([outputs, inputs, given.group, given.bits, given.origin, zero, rounded])
-        packed = torch.empty(experts, _format(fields, 0.0).nbytes, dtype=torch.uint8)
+        packed = zeroed((experts, _format(fields, 0.0).nbytes), torch.uint8)
         made = self._set_up(_read(packed, fields, given.input_scales.clone(), given.permutation))
         for expert, linear in enumerate(made.linears):
             _pack(linear, given, expert)
