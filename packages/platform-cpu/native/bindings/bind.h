@@ -15,6 +15,7 @@ T* at(Address address) {
 }
 
 void bind_attention(nanobind::module_& m);
+void bind_experts(nanobind::module_& m);
 void bind_layer(nanobind::module_& m);
 void bind_linear(nanobind::module_& m);
 void bind_linear_int(nanobind::module_& m);

@@ -29,6 +29,7 @@ NB_MODULE(_native, m) {
       nb::call_guard<nb::gil_scoped_release>());
   bind_linear(m);
   bind_linear_int(m);
+  bind_experts(m);
   bind_ops(m);
   bind_sampling(m);
   bind_attention(m);

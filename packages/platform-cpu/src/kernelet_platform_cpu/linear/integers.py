@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from kernelet.contracts.op import Role, Support, WeightScheme
+from kernelet.contracts.op import Support, WeightScheme
 
 BITS = {f"{sign}int{bits}": bits for sign in ("", "u") for bits in range(2, 9)}
 """Element types."""
@@ -26,7 +26,7 @@ ZEROS = {None: 0, "int": 1, "float": 2}
 """Zero points: numbers of ``IntFormat::Zero``."""
 
 
-def supports(role: Role, scheme: WeightScheme, shape: tuple[int, ...]) -> Support:
+def supports(scheme: WeightScheme, shape: tuple[int, ...]) -> Support:
     """Whether weights of a scheme are integers that can be packed."""
     group = scheme.scales[0].block[1] if scheme.scales else 0
     length = min(group or shape[-1], shape[-1])

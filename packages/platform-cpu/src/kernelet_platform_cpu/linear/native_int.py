@@ -47,7 +47,7 @@ class NativeInt(WeightKernel):
     def supports(cls, role: Role, scheme: WeightScheme, dtype: str, shape: tuple[int, ...]) -> Support:
         if dtype not in DTYPES:
             return Support(ok=False, reason=f"takes {', '.join(DTYPES)}, not {dtype}")
-        answer = supports(role, scheme, shape)
+        answer = supports(scheme, shape)
         if answer.ok and native() is None:
             return Support(ok=False, reason="the extension of platform-cpu was not built, or KERNELET_CPU_ISA=torch")
         return answer

@@ -23,7 +23,7 @@ class TorchInt(WeightKernel):
     def supports(cls, role: Role, scheme: WeightScheme, dtype: str, shape: tuple[int, ...]) -> Support:
         if dtype not in DTYPES:
             return Support(ok=False, reason=f"takes {', '.join(DTYPES)}, not {dtype}")
-        return supports(role, scheme, shape)
+        return supports(scheme, shape)
 
     def prepare(self, weights: Mapping[str, Tensor]) -> Integers:
         return integers(weights, self.scheme)
