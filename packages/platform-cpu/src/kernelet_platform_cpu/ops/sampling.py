@@ -1,0 +1,35 @@
+"""The op of sampling; its signature is in ``kernelet.sampling.ops``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from kernelet_platform_cpu.linear.packed import number_of
+from kernelet_platform_cpu.native import required
+from kernelet_platform_cpu.ops.rows import rows_of
+
+if TYPE_CHECKING:
+    from kernelet.sampling.ops import Draws
+
+
+def sample(logits: Tensor, draws: Draws | None) -> tuple[Tensor, Tensor]:
+    """Tokens and maxima of rows [rows, vocab], read as they are stored; nothing is sorted."""
+    rows = rows_of(logits)
+    tokens = torch.empty(len(logits), dtype=torch.int64)
+    maxima = torch.empty(len(logits), dtype=torch.float64)
+    given = () if draws is None else (draws.temperature, draws.top_k, draws.top_p, draws.min_p, draws.number)
+    columns = [column.contiguous() for column in given]
+    required().sample(
+        rows.address,
+        rows.stride,
+        len(logits),
+        logits.shape[-1],
+        number_of(logits.dtype),
+        *([column.data_ptr() for column in columns] or [0] * 5),
+        tokens.data_ptr(),
+        maxima.data_ptr(),
+    )
+    return tokens, maxima
