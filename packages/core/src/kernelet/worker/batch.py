@@ -116,7 +116,7 @@ class BatchState:
         self._free.append(held.row)
 
     def _append_blocks(self, held: HeldRequest, block_ids: Sequence[Sequence[int]]) -> None:
-        if not block_ids:
+        if not any(block_ids):
             return
         for table, blocks in zip(self.tables, block_ids, strict=True):
             if blocks:

@@ -41,11 +41,16 @@ def build_inputs(batch: BatchState, work: Sequence[tuple[HeldRequest, ScheduledR
     rows = np.array([held.row for held, _ in work], dtype=np.int64)
     counts = np.array([entry.num_tokens for _, entry in work], dtype=np.int64)
     computed = np.array([entry.num_computed_tokens for _, entry in work], dtype=np.int64)
-    starts = np.zeros(len(work) + 1, dtype=np.int64)
-    np.cumsum(counts, out=starts[1:])
-    token_rows = np.repeat(rows, counts)
-    positions = np.arange(starts[-1]) + np.repeat(computed - starts[:-1], counts)
-    groups = tuple(_group(table, rows, token_rows, positions, starts, computed) for table in batch.tables)
+    if counts.max() == 1:  # every request decodes
+        starts = np.arange(len(work) + 1, dtype=np.int64)
+        token_rows, positions = rows, computed
+    else:
+        starts = np.zeros(len(work) + 1, dtype=np.int64)
+        np.cumsum(counts, out=starts[1:])
+        token_rows = np.repeat(rows, counts)
+        positions = np.arange(starts[-1]) + np.repeat(computed - starts[:-1], counts)
+    lengths = computed + counts
+    groups = tuple(_group(table, rows, token_rows, positions, starts, computed, lengths) for table in batch.tables)
     return StepArrays(
         token_ids=batch.tokens[token_rows, positions],
         positions=positions,
@@ -61,8 +66,8 @@ def _group(
     positions: NDArray[np.int64],
     starts: NDArray[np.int64],
     computed: NDArray[np.int64],
+    lengths: NDArray[np.int64],
 ) -> AttentionBatch:
-    lengths = computed + np.diff(starts)
     index, offset = np.divmod(positions, table.block_size)
     width = -(-int(lengths.max()) // table.block_size)
     return AttentionBatch(

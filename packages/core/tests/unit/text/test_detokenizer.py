@@ -31,6 +31,17 @@ def test_any_ids_in_byte_level_are_those_of_the_library(byte_level, data, skip):
     assert text_of(spans) == byte_level._backend.decode(ids, skip_special_tokens=skip)
 
 
+@given(data=st.data(), skip=st.booleans(), spaces=st.booleans(), prompt=st.booleans())
+def test_text_alone_is_that_of_the_spans(sentencepiece, data, skip, spaces, prompt):
+    ids = data.draw(st.lists(st.integers(0, len(sentencepiece) + 3), max_size=30))
+    before = data.draw(st.lists(st.integers(0, len(sentencepiece) - 1), max_size=6)) if prompt else []
+    options = {"prompt_ids": before, "skip_special_tokens": skip, "spaces_between_special_tokens": spaces}
+    by_span, by_text = (IncrementalDetokenizer(sentencepiece, **options) for _ in range(2))
+    for index in ids:
+        assert by_text.push_text(index) == text_of(by_span.push(index))
+    assert text_of(by_text.flush()) == text_of(by_span.flush())
+
+
 @given(data=st.data(), skip=st.booleans())
 def test_any_ids_with_byte_fallback_are_their_bytes(sentencepiece, data, skip):
     ids = data.draw(st.lists(st.integers(0, len(sentencepiece) + 3)))
