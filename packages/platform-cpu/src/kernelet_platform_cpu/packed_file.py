@@ -55,7 +55,8 @@ def write(file: IO[bytes], key: str, tensors: Mapping[str, Tensor]) -> None:
     described = [(name, _dtype_name(tensor), list(tensor.shape)) for name, tensor in tensors.items()]
     header = json.dumps({"key": key, "tensors": described, "pages": sums.hexdigest()}).encode()
     prefix = MAGIC + len(header).to_bytes(4, "little") + blake2b(header, digest_size=16).digest()
-    for part in (prefix + header, *raw.values()):
+    parts: list[bytes | memoryview] = [prefix + header, *(data.data for data in raw.values())]
+    for part in parts:
         file.write(part)
         file.write(bytes(-len(part) % PAGE))
 
@@ -112,7 +113,7 @@ def _header(file: IO[bytes], key: str) -> tuple[dict[str, Any], int]:
 def _read_piece(descriptor: int, piece: tuple[int, Bytes]) -> bytes:
     """Fills the array from an offset of the file, and returns the sums of its pages."""
     begin, target = piece
-    if os.preadv(descriptor, [target], begin) != len(target):
+    if os.preadv(descriptor, [target.data], begin) != len(target):
         raise DamagedFileError("it is too short")
     return _page_sums(target)
 
