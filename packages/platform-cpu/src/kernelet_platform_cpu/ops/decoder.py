@@ -154,7 +154,7 @@ def fuse(layer: ComposedLayer) -> FusedLayer | None:
 
 def packed(prepared: Any) -> Any:
     """The ``PackedLinear`` of the extension that is all of what a weight kernel prepared; None: there is none."""
-    linears = getattr(prepared, "linears", ())
+    linears: tuple[Any, ...] = getattr(prepared, "linears", ())
     alone = len(linears) == 1 and isinstance(linears[0], required().PackedLinear)
     return linears[0] if alone and getattr(prepared, "permutation", None) is None else None
 
