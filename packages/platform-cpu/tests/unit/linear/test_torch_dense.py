@@ -5,8 +5,8 @@ import torch
 
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.op import DENSE, WeightScheme
-from kernelet_platform_cpu.linear import torch_dense
 from kernelet_platform_cpu.cpuinfo import cpu_flags
+from kernelet_platform_cpu.linear import torch_dense
 from kernelet_platform_cpu.linear.torch_dense import TorchDense
 
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 4e-3, torch.bfloat16: 2e-2}
@@ -37,6 +37,23 @@ def test_linear(kernel, dtype, rows, bias):
     expected = x.double() @ weight.double().T + (0 if b is None else b.double())
     assert got.dtype is dtype
     torch.testing.assert_close(got.double(), expected, atol=TOLERANCE[dtype] * 8, rtol=TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize(
+    "dtype, outputs, inputs",
+    [(torch.float64, 37, 23), *((dtype, *shape) for dtype in TOLERANCE for shape in ((64, 576), (130, 1536)))],
+)
+def test_a_row_has_the_same_bits_in_every_batch(kernel, dtype, outputs, inputs):
+    torch.manual_seed(2)
+    weight, x, bias = (torch.randn(*size).to(dtype) for size in ((outputs, inputs), (70, inputs), (outputs,)))
+    made = kernel("linear")
+    prepared = made.prepare({"weight": weight})
+    alone = torch.cat([made.apply(row[None], prepared, bias) for row in x])
+    for rows in (2, 3, 15, 16, 17, 33, 70):
+        for start in (0, 70 - rows):
+            assert torch.equal(made.apply(x[start : start + rows], prepared, bias), alone[start : start + rows])
+    alone = torch.cat([made.apply(row[None], prepared, None) for row in x])
+    assert torch.equal(made.apply_grouped(x, [prepared], 0), alone)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
