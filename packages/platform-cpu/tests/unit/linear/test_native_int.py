@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelet.contracts.offer import Settings
@@ -48,6 +48,7 @@ BLOCKS = ((1, 0), (0, 0), (1, 8), (1, 32), (1, 128), (3, 40))
 
 @pytest.mark.parametrize("dtype", ROUNDING, ids=str)
 def test_any_scheme_and_shape_with_the_same_bits_in_every_batch(isa, dtype):
+    @settings(max_examples=30)
     @given(
         scheme=schemes(),
         outputs=st.integers(1, 70),

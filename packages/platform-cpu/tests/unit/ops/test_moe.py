@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelet.contracts.offer import Settings
@@ -58,6 +58,7 @@ def test_the_same_bits_as_the_decomposition(scheme, dtype, not_decomposed):
     experts, _, _ = make_experts(scheme, dtype)
     native_moe = NativeMoE(SETTINGS)
 
+    @settings(max_examples=20)
     @given(rows=st.integers(1, 40), top_k=st.integers(1, 3))
     def holds(rows, top_k):
         x, logits = inputs(rows, dtype)
