@@ -4,7 +4,8 @@ The demo model answers prompts while its logits are recorded; then its pass is r
 overhead is left of a step. Seconds are of the wall clock, from ``LLM.generate`` to its result over the number of steps,
 the best of some rounds, less the time of giving out recorded logits. Beside them the seconds of all processors.
 
-python benchmarks/overhead.py [--model smollm2-135m] [--dtype bfloat16] [--threads 1] [--rounds 5] [--steps 64] [--json]
+python benchmarks/overhead.py [--model smollm2-135m] [--dtype bfloat16] [--threads 1] [--requests 1 16 64]
+                               [--rounds 5] [--steps 64] [--json]
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import argparse
 import json
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -35,7 +36,7 @@ STEPS_OF = {"bf16": 29.0, "int8": 20.0}
 """Milliseconds of a step of 16 requests of SmolLM2-135M, by weights."""
 
 PROMPTS = ("The quick brown fox", "Once upon a time", "In 1984, the", "def main():")
-RECORDED = 32
+RECORDED = 16
 """Tokens of each prompt whose logits are kept."""
 
 
@@ -63,9 +64,8 @@ class Replay:
             self._kept.append(logits.clone())
             return logits
         started = time.perf_counter()
-        count = len(states)
-        self._next = (self._next + count) % (len(self.table) - count)
-        logits = self.table[self._next : self._next + count].clone()
+        logits = self.table[torch.arange(self._next, self._next + len(states)) % len(self.table)]
+        self._next += len(states)
         self.seconds += time.perf_counter() - started
         return logits
 
@@ -120,12 +120,12 @@ def measure(llm: LLM, replay: Replay, requests: int, way: str, steps: int, round
     return Row(requests, way, best, min(cpus), shares)
 
 
-def show(rows: Sequence[Row]) -> None:
-    """The table."""
+def show(rows: Iterable[Row]) -> None:
+    """The table, row by row."""
     print(f"{'requests':>8} {'sampling':<12} {'ms a step':>10} {'CPU ms':>8}  of a step")
     for row in rows:
         shares = ", ".join(f"{share:.1%} ({name}, {STEPS_OF[name]:.0f} ms)" for name, share in row.shares.items())
-        print(f"{row.requests:>8} {row.way:<12} {row.wall_ms:>10.3f} {row.cpu_ms:>8.3f}  {shares}")
+        print(f"{row.requests:>8} {row.way:<12} {row.wall_ms:>10.3f} {row.cpu_ms:>8.3f}  {shares}", flush=True)
 
 
 def main() -> None:
@@ -133,19 +133,22 @@ def main() -> None:
     parser.add_argument("--model", default="smollm2-135m")
     parser.add_argument("--dtype", default="bfloat16")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--requests", type=int, nargs="+", default=REQUESTS)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=64)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     llm, replay = start(options.model, options.dtype, options.threads)
     with llm:
-        rows = [
-            measure(llm, replay, requests, way, options.steps, options.rounds) for requests in REQUESTS for way in WAYS
-        ]
-    if options.json:
-        print(json.dumps([asdict(row) for row in rows]))
-    else:
-        show(rows)
+        rows = (
+            measure(llm, replay, requests, way, options.steps, options.rounds)
+            for requests in options.requests
+            for way in WAYS
+        )
+        if options.json:
+            print(json.dumps([asdict(row) for row in rows]))
+        else:
+            show(rows)
 
 
 if __name__ == "__main__":
