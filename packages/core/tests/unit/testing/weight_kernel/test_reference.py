@@ -77,7 +77,9 @@ def test_a_row_that_is_not_finite_is_not_rounded_to_numbers(strange):
 
 def test_inputs_of_float8_are_rounded_to_it():
     scheme = WeightScheme(element="e4m3fn", activation="dynamic", activation_element="e4m3fn")
-    assert torch.equal(rounded(torch.tensor([[448.0, 17.0, 19.0]]), scheme), torch.tensor([[448.0, 16.0, 20.0]]).double())
+    assert torch.equal(
+        rounded(torch.tensor([[448.0, 17.0, 19.0]]), scheme), torch.tensor([[448.0, 16.0, 20.0]]).double()
+    )
 
 
 def test_other_inputs_stay_as_they_are():
