@@ -40,8 +40,8 @@ def main() -> int:
             worst = max(worst, ratio)
             weights, cache, peak = (found[name] / MIB for name in ("weights", "kv_cache", "peak"))
             print(
-                f"packed weights {what}: peak {peak:.0f} MiB, {ratio:.3f} of weights {weights:.0f} + cache {cache:.0f}; "
-                f"first token after {found['first_token']:.2f} s, {found['torch']:.2f} of these importing torch"
+                f"packed weights {what}: peak {peak:.0f} MiB, {ratio:.3f} of weights {weights:.0f} + cache {cache:.0f};"
+                f" first token after {found['first_token']:.2f} s, {found['torch']:.2f} of these importing torch"
             )
     return int(worst > LIMIT)
 

@@ -35,7 +35,7 @@ bool always() { return true; }
 const Isa& best() {
   const Isa* found = nullptr;
   for (const Isa& isa : compiled_isas())
-    if (isa.available()) found = &isa;
+    if (isa.chosen_by_itself && isa.available()) found = &isa;
   return *found;
 }
 
@@ -43,15 +43,15 @@ const Isa& best() {
 
 const std::vector<Isa>& compiled_isas() {
   static const std::vector<Isa> isas = {
-      {"portable", always, portable::table},
+      {"portable", true, always, portable::table},
 #if defined(KERNELET_HAS_avx2)
-      {"avx2", has_avx2, avx2::table},
+      {"avx2", true, has_avx2, avx2::table},
 #endif
 #if defined(KERNELET_HAS_avx512)
-      {"avx512", has_avx512, avx512::table},
+      {"avx512", false, has_avx512, avx512::table},
 #endif
 #if defined(KERNELET_HAS_avx512fp16)
-      {"avx512fp16", has_avx512fp16, avx512fp16::table},
+      {"avx512fp16", false, has_avx512fp16, avx512fp16::table},
 #endif
   };
   return isas;

@@ -1,6 +1,6 @@
 // Products with unquantized weights. A weight [outputs, inputs] is kept in panels: `columns` outputs, whose numbers lie
-// side by side for each input; the last panel is filled up with zeros. An output is one chain of fused multiply-adds
-// over the inputs in increasing order, in whatever tile it is computed, so its bits depend on its row alone.
+// side by side for each input; the last panel is filled up with zeros. An output is the sum of spans of its inputs, each a
+// chain of fused multiply-adds in increasing order, in whatever tile it is computed: its bits depend on its row alone.
 #pragma once
 
 #include "common/types.h"

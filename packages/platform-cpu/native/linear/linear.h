@@ -38,8 +38,8 @@ class PackedLinear {
 
   // y[rows, outputs] = x[rows, inputs] @ weight.T + bias. x, y and bias (nullptr: none) are of `dtype` and contiguous;
   // y overlaps neither. Sums are float32, float64 for float64, and rounded once. The bits of a row depend on that row
-  // alone: not on `rows`, nor on the threads of pool(), which share the work out. Called from one thread at a time, and
-  // never from inside pool().run().
+  // alone: not on `rows`, nor on the threads of pool(), which share the work out. Inside pool().run() the calling thread
+  // does all of it.
   virtual void apply(const void* x, int64_t rows, void* y, Dtype dtype, const void* bias) const = 0;
 
   // out[count, inputs] = weight[ids], in the dtype that the weight had before it was packed, bit by bit.

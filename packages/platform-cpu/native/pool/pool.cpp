@@ -27,6 +27,9 @@ inline void relax() {
 #endif
 }
 
+// This thread holds a task, or waits for those it shared out: what it would share out now, it does itself.
+thread_local bool sharing = false;
+
 void pin(int cpu) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -95,6 +98,7 @@ uint32_t Pool::next_job(uint32_t seen) {
 }
 
 void Pool::work() {
+  sharing = true;
   uint32_t job = epoch_.load(std::memory_order_acquire);
   while (!stop_) {
     while (claim(job)) {
@@ -126,9 +130,14 @@ void Pool::share(int64_t tasks, Call call, void* context) {
 }
 
 void Pool::run_erased(int64_t tasks, Call call, void* context) {
-  if (tasks > 1 && tasks <= UINT32_MAX && threads() > 1) {
+  if (tasks > 1 && tasks <= UINT32_MAX && threads() > 1 && !sharing) {
     const std::unique_lock<std::mutex> lock(owner_, std::try_to_lock);
-    if (lock.owns_lock() && !workers_.empty()) return share(tasks, call, context);
+    if (lock.owns_lock() && !workers_.empty()) {
+      sharing = true;
+      share(tasks, call, context);
+      sharing = false;
+      return;
+    }
   }
   for (int64_t task = 0; task < tasks; ++task) call(context, task);
 }

@@ -24,7 +24,7 @@ class Pool {
   int threads() const { return threads_.load(std::memory_order_relaxed); }
 
   // Calls fn(task) for each task of [0, tasks) and returns when all are done. What a task computes must not depend on
-  // the thread. A caller that finds the pool taken by another thread does its tasks itself. `fn` must not throw.
+  // the thread. A caller that finds the pool taken, or is inside a task, does its tasks itself. `fn` must not throw.
   template <class F>
   void run(int64_t tasks, F&& fn) {
     using Function = std::remove_reference_t<F>;

@@ -52,10 +52,12 @@ class TestInt4(QuantizationSuite):
 
     @pytest.fixture(params=["zero points", "symmetric", "groups of 128"])
     def offered(self, request: pytest.FixtureRequest) -> Offered[QuantOffer]:
-        options: dict[str, object] = {"symmetric": {"zero_points": False}, "groups of 128": {"group_size": 128}}.get(
-            request.param, {}
-        )
-        return find_offer(PLUGIN, QuantOffer, "int4", **options)
+        options: dict[str, dict[str, object]] = {
+            "zero points": {},
+            "symmetric": {"zero_points": False},
+            "groups of 128": {"group_size": 128},
+        }
+        return find_offer(PLUGIN, QuantOffer, "int4", **options[request.param])
 
     @pytest.fixture
     def excluding(self) -> Excluding | None:
