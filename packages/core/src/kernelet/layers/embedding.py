@@ -40,6 +40,7 @@ class Embedding(Layer):
         self.weight = Weight(context, f"{name}.weight", {"": Shard.whole(rows)}, Shard.whole(size))
         self.served = serve(context, name, "embedding", (rows, size), size, head=self.makes_logits)
         self.kernel = self.served.kernel
+        self.dtype = context.dtype
         self.dtype_name = context.dtype_name
         self.weight.scheme = self.served.scheme
         self.weight.kept = Kept(context, self.served)
@@ -53,8 +54,10 @@ class Embedding(Layer):
         self.prepared = self.weight.prepare(self.served.prepare)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """int64 [tokens] -> [tokens, size]."""
+        """int64 [tokens] -> [tokens, size], in the model's dtype, or wide where the kernel gives another."""
         rows = self.rows(ids)
+        if rows.dtype is not self.dtype:
+            rows = rows.to(wide(self.dtype))
         return rows if self.scale == 1.0 else rows * self.scale
 
     def rows(self, ids: Tensor) -> Tensor:

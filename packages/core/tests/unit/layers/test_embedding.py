@@ -23,6 +23,16 @@ def test_embedding_takes_rows_times_scale():
     assert torch.equal(layer.forward(torch.tensor([5, 0])), TABLE[[5, 0]] * 3.0)
 
 
+@pytest.mark.parametrize("dtype, given", [("float64", "float32"), ("bfloat16", "float32"), ("float32", "bfloat16")])
+def test_rows_of_another_dtype_become_wide(dtype, given, monkeypatch):
+    layer = loaded(Embedding(make_context(dtype=getattr(torch, dtype)), "embed", 6, 4))
+    rows = TABLE[[5, 0]].to(getattr(torch, given))
+    monkeypatch.setattr(layer, "rows", lambda ids: rows)
+    found = layer.forward(torch.tensor([5, 0]))
+    assert found.dtype is (torch.float64 if dtype == "float64" else torch.float32)
+    assert torch.equal(found, rows.to(found.dtype))
+
+
 def test_scale_is_rounded_to_the_dtype_where_asked():
     scale = 5.65685424949238
     context = make_context(dtype=torch.bfloat16)

@@ -24,11 +24,15 @@ ACTIVATIONS = ("silu", "gelu", "gelu_tanh", "relu", "relu2", "quick_gelu")
 
 def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     """[..., n] -> the same; sums in the wide dtype."""
+    if not is_wide_of(weight, x):
+        return elementary.rms_norm(x, weight, eps)
     return _norm(RMS, x, weight, None, eps)
 
 
 def layer_norm(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> Tensor:
     """[..., n] -> the same; sums in the wide dtype."""
+    if not is_wide_of(weight, x):
+        return elementary.layer_norm(x, weight, bias, eps)
     return _norm(LAYER, x, weight, bias, eps)
 
 

@@ -64,6 +64,11 @@ def test_bits_of_a_row_do_not_depend_on_the_others(dtype, size):
         assert all(torch.equal(norm(x[row : row + 1])[0], together[row]) for row in (0, 3, 150, 300))
 
 
+def test_a_weight_of_another_dtype_is_decomposed():
+    x, weight = torch.randn(3, 8), torch.rand(8, dtype=torch.float64)
+    assert torch.equal(elementary.rms_norm(x, weight, 1e-5), decomposed.rms_norm(x, weight, 1e-5))
+
+
 def test_what_the_kernels_do_not_know_is_decomposed(monkeypatch):
     cubed = {"cube": lambda x: x**3}
     monkeypatch.setattr("kernelet.layers.elementary.ACTIVATIONS", cubed)
