@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -57,10 +58,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seconds-to", type=Path, default=None, help="write the seconds used by distribution, as JSON")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)  # before pytest-xdist reads the marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, object, object]:
     for item in items:
         item.add_marker(pytest.mark.xdist_group(group_of(item.nodeid)))
+    return (yield)
 
 
 def pytest_configure(config: pytest.Config) -> None:
