@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -58,11 +58,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seconds-to", type=Path, default=None, help="write the seconds used by distribution, as JSON")
 
 
-@pytest.hookimpl(wrapper=True)  # before pytest-xdist reads the marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, object, object]:
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(group_of(item.nodeid)))
-    return (yield)
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Groups(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group_of(nodeid)
+
+    return Groups(config, log)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -16,7 +16,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PARALLEL = ("--numprocesses=2", "--dist=loadgroup", "--no-loadscope-reorder")
+PARALLEL = ("--numprocesses=2", "--dist=loadscope", "--no-loadscope-reorder")
 """One process a core; conftest.py says which tests stay together, and the slow folders of tests/ come first."""
 
 
