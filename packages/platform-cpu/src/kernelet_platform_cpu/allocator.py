@@ -15,6 +15,8 @@ LARGEST_ON_HEAP = 32 << 20
 """glibc takes no more."""
 KEPT = 256 << 20
 """Bytes of free memory that stay with the process."""
+WEIGHT = 1 << 20
+"""Bytes from which a tensor is a weight, or a part of one, while weights are loaded."""
 
 
 def keep_freed_memory() -> bool:
@@ -26,11 +28,23 @@ def keep_freed_memory() -> bool:
     Returns:
         False where the C library has no ``mallopt``; nothing is changed then.
     """
+    return _set((M_MMAP_THRESHOLD, LARGEST_ON_HEAP), (M_TRIM_THRESHOLD, KEPT), (M_ARENA_MAX, 1))
+
+
+def return_freed_weights() -> bool:
+    """Makes glibc give the memory of large tensors back at once, until ``keep_freed_memory``.
+
+    Kept memory of weights on their way to a kernel has small pieces between it soon, and is of no use for the next.
+
+    Returns:
+        As ``keep_freed_memory``.
+    """
+    return _set((M_MMAP_THRESHOLD, WEIGHT))
+
+
+def _set(*settings: tuple[int, int]) -> bool:
     library = ctypes.CDLL(None)
-    if not hasattr(library, "mallopt"):
-        return False
-    settings = ((M_MMAP_THRESHOLD, LARGEST_ON_HEAP), (M_TRIM_THRESHOLD, KEPT), (M_ARENA_MAX, 1))
-    return all(library.mallopt(name, value) for name, value in settings)
+    return hasattr(library, "mallopt") and all(library.mallopt(name, value) for name, value in settings)
 
 
 def zeroed(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:

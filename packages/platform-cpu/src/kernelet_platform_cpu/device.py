@@ -14,6 +14,7 @@ from kernelet.contracts.platform import Device, MemoryInfo
 from kernelet_platform_cpu.allocator import keep_freed_memory
 from kernelet_platform_cpu.config import pinned_cpus, threads
 from kernelet_platform_cpu.cpuinfo import code_path, cpu_flags, cpu_model
+from kernelet_platform_cpu.loading import WhileLoading
 from kernelet_platform_cpu.native import native
 from kernelet_platform_cpu.packing_cache import PackingCache
 
@@ -28,7 +29,7 @@ class CpuDevice(Device):
         self._threads = threads(settings)
         self._cpus = pinned_cpus(settings)
         self._before = 0
-        self._packed: PackingCache | None = None
+        self._packed: WhileLoading | None = None
         self._settings = settings
 
     def init(self) -> None:
@@ -59,10 +60,12 @@ class CpuDevice(Device):
         """Nothing is ever outstanding."""
 
     def packed_weights(self) -> PackedWeights | None:
-        if self._packed is None and self._settings.values.get("packed_cache", True):
+        if self._packed is None:
             limit = self._settings.values.get("packed_cache_bytes")
             size = PACKED_CACHE_BYTES if limit is None else int(limit)
-            self._packed = PackingCache(env.cache_dir() / "packed", size, self._threads)
+            wanted = self._settings.values.get("packed_cache", True)
+            kept = PackingCache(env.cache_dir() / "packed", size, self._threads) if wanted else None
+            self._packed = WhileLoading(kept)
         return self._packed
 
     def close(self) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import queue
 import tempfile
-import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -24,16 +22,16 @@ SMALLEST = 256 << 10
 """Bytes of a weight below which packing it is no work."""
 
 PATIENCE = 10.0
-"""Seconds that ``close`` waits for what is not written yet."""
+"""Seconds that ``close`` writes; what is left then is kept by another start."""
 
 ABANDONED = 3600.0
 """Age in seconds of an unfinished file that nobody writes any more."""
 
-Work = tuple[str, Mapping[str, Tensor]]
-
 
 class PackingCache(PackedWeights):
-    """A folder with a file a weight, written by a thread of its own; whoever else uses the folder at the same time.
+    """A folder with a file a weight; others may use the folder at the same time.
+
+    Files are written when all weights are loaded: what is allocated meanwhile would lie between the weights for ever.
 
     When the folder is full, the files that were used longest ago go; never one that this process used.
 
@@ -47,11 +45,10 @@ class PackingCache(PackedWeights):
         self._folder = folder
         self._limit = limit
         self._readers = ThreadPoolExecutor(threads, thread_name_prefix="packed-weights")
-        self._work: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
-        self._writer: threading.Thread | None = None
+        self._work: list[tuple[str, Mapping[str, Tensor]]] = []
         self._used: set[str] = set()
         self._sizes: dict[Path, tuple[float, int]] | None = None
-        self._given_up = threading.Event()
+        self._given_up = False
 
     def load(self, key: str) -> Mapping[str, Tensor] | None:
         path = self._path(key)
@@ -66,32 +63,24 @@ class PackingCache(PackedWeights):
         return found
 
     def save(self, key: str, tensors: Mapping[str, Tensor]) -> None:
-        if sum(tensor.nbytes for tensor in tensors.values()) < SMALLEST or self._given_up.is_set():
-            return
-        if self._writer is None:
-            self._writer = threading.Thread(target=self._write_all, name="packed-weights-writer", daemon=True)
-            self._writer.start()
-        self._work.put((key, tensors))
+        if sum(tensor.nbytes for tensor in tensors.values()) >= SMALLEST:
+            self._work.append((key, tensors))
 
     def close(self) -> None:
-        """Waits a while for what is not written yet; what is left then is kept by another start."""
+        """Writes what there is to keep, for a while."""
         self._readers.shutdown()
-        if self._writer is not None:
-            self._work.put(None)
-            self._writer.join(PATIENCE)
-            self._given_up.set()
-            self._writer.join()
+        work, self._work = self._work, []
+        until = time.monotonic() + PATIENCE
+        for key, tensors in work:
+            if self._given_up or time.monotonic() > until:
+                break
+            try:
+                self._write(key, tensors)
+            except OSError as error:
+                self._give_up(f"{self._folder} cannot be written ({error})")
 
     def _path(self, key: str) -> Path:
         return self._folder / f"{key}{SUFFIX}"
-
-    def _write_all(self) -> None:
-        while (work := self._work.get()) is not None:
-            if not self._given_up.is_set():
-                try:
-                    self._write(*work)
-                except OSError as error:
-                    self._give_up(f"{self._folder} cannot be written ({error})")
 
     def _write(self, key: str, tensors: Mapping[str, Tensor]) -> None:
         path = self._path(key)
@@ -141,7 +130,7 @@ class PackingCache(PackedWeights):
         return self._sizes
 
     def _give_up(self, why: str) -> None:
-        self._given_up.set()
+        self._given_up = True
         logger.warning(
             "Packed weights are not kept for the next start: %s. Set platform-cpu.packed_cache_bytes, name another "
             "folder in KERNELET_CACHE_DIR, or switch this off with --set platform-cpu.packed_cache=false.",

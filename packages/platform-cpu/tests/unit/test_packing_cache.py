@@ -141,7 +141,6 @@ def test_closing_does_not_wait_for_ever(start, tmp_path, monkeypatch):
 
 
 def test_others_may_write_the_same_at_once(start, tmp_path):
-    """Each has a thread that writes."""
     for _ in range(3):
         caches = [start() for _ in range(3)]
         for value in range(6):

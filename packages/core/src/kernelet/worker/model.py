@@ -78,6 +78,8 @@ def load_model(
     size = weight_bytes(model) if isinstance(model, torch.nn.Module) else 0
     reader = open_checkpoint(config.model, plugins)
     load(model, reader)
+    if packed is not None:
+        packed.close()
     return LoadedModel(
         model=model,
         row=info.row,
