@@ -3,6 +3,7 @@ from __future__ import annotations
 from kernelet_platform_cpu.conformance import (
     TestNativeDense,
     TestNativeInt,
+    TestNativeMoE,
     TestNativeOps,
     TestNativePagedAttention,
     TestPackage,
@@ -15,6 +16,7 @@ from kernelet_platform_cpu.conformance import (
 __all__ = [
     "TestNativeDense",
     "TestNativeInt",
+    "TestNativeMoE",
     "TestNativeOps",
     "TestNativePagedAttention",
     "TestPackage",

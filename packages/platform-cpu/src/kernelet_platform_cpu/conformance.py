@@ -52,9 +52,18 @@ class TestNativePagedAttention(AttentionSuite):
 class TestNativeOps(OpSuite):
     capabilities = OpCapabilities(batch_invariant=True)
 
-    @pytest.fixture(params=OPS)
+    @pytest.fixture(params=[name for name in OPS if name != "moe"])
     def offered(self, request: pytest.FixtureRequest) -> Offered[OpOffer]:
         return find_offer(PLUGIN, OpOffer, f"native-{request.param.replace('_', '-')}")
+
+
+@pytest.mark.skipif(native() is None, reason="platform-cpu has no kernels of its own here")
+class TestNativeMoE(OpSuite):
+    """Promises no bits: the suite's experts have kernels of its own, so the op is decomposed into those."""
+
+    @pytest.fixture
+    def offered(self) -> Offered[OpOffer]:
+        return find_offer(PLUGIN, OpOffer, "native-moe")
 
 
 class TestTorchDense(WeightKernelSuite):

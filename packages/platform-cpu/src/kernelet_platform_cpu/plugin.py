@@ -47,7 +47,9 @@ def kernelet_options() -> PluginOptions:
                 help="Pin each thread to a CPU; default: where the affinity mask is narrower than the machine",
             ),
             "kernel_table": Option(
-                type=str, help="File of `kernelet bench kernels --tune`: how products are shared out on this machine"
+                type=str,
+                help="File of `kernelet bench kernels --tune`: how products are shared out on this machine; default: "
+                "the table of this package",
             ),
             "prepack": Option(type=bool, default=True, help="Pack bfloat16 weights for the CPU's own matrix kernels"),
         }

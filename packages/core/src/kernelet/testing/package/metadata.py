@@ -107,11 +107,12 @@ class Installed:
 
     def folders(self) -> list[Path]:
         """Folders of its packages."""
-        found = []
-        for package in self.packages:
-            spec = importlib.util.find_spec(package)
-            found += [Path(folder) for folder in (spec.submodule_search_locations if spec else None) or ()]
-        return found
+        return [folder for package in self.packages for folder in self.folders_of(package)]
+
+    def folders_of(self, package: str) -> list[Path]:
+        """Folders of a package: one, or those of sources and of compiled modules where it is installed in place."""
+        spec = importlib.util.find_spec(package)
+        return [Path(folder) for folder in (spec.submodule_search_locations if spec else None) or ()]
 
     def recorded(self) -> dict[str, str]:
         """Hash of each file in RECORD, by its path.

@@ -123,8 +123,9 @@ class PackageSuite(Suite):
         check(not found, f"every import must be brought by a requirement, which {', '.join(found)} is not")
 
     def test_is_typed_and_licensed(self, installed: Installed) -> None:
-        for folder in installed.folders():
-            check((folder / "py.typed").is_file(), f"the package {folder.name} must have a file py.typed (PEP 561)")
+        for package in installed.packages:
+            typed = any((folder / "py.typed").is_file() for folder in installed.folders_of(package))
+            check(typed, f"the package {package} must have a file py.typed (PEP 561)")
         headers = installed.metadata.metadata
         named = any(headers.get_all(name) for name in ("License-Expression", "License"))
         check(
