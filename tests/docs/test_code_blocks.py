@@ -25,7 +25,7 @@ from kernelet.kernel.offers import IMPORT_STRINGS
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("packages/*/README.md")])
 BLOCKS = [block for page in PAGES for block in blocks(page)]
-HOW_TO = ("attention", "cache", "executor", "life-cycle", "model", "op", "platform", "sampling", "stats")
+HOW_TO = ("attention", "cache", "executor", "life-cycle", "model", "op", "platform", "quant", "sampling", "stats")
 INTERFACES = (
     Attention,
     Communicator,

@@ -14,9 +14,11 @@ from kernelet.testing.plugin_view import FixedPlugins
 from kernelet.testing.tensors import make_context
 from kernelet.testing.weight_kernel.reference import ReferenceKernel
 
+ROLES = ("linear", "embedding")
+
 
 def view(target):
-    offers = [WeightKernelOffer(name=name, target="doubles:Dense") for name in ("dense", "packed")]
+    offers = [WeightKernelOffer(name=name, target="doubles:Dense", roles=ROLES) for name in ("dense", "packed")]
     return FixedPlugins(offers, {"doubles:Dense": target}, plugin="doubles")
 
 

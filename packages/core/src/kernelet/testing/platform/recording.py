@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kernelet.contracts.offer import Settings
+from kernelet.contracts.op import PackedWeights
 from kernelet.contracts.platform import Device, MemoryInfo
 
 MEMORY = 1 << 30
@@ -87,6 +88,11 @@ class RecordingDevice(Device):
             fn()
 
         return replay
+
+    def packed_weights(self) -> PackedWeights | None:
+        """Keeps nothing."""
+        self._taken("packed_weights")
+        return None
 
     def close(self) -> None:
         self._note("close")
