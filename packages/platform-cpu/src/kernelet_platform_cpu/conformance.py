@@ -105,9 +105,7 @@ class TestNativeInt(WeightKernelSuite):
 
 
 class TestTorchInt(WeightKernelSuite):
-    capabilities = WeightKernelCapabilities(
-        batch_invariant=True, shapes=((37, 44),), dtypes=("float32", "bfloat16"), schemes=SCHEMES
-    )
+    capabilities = WeightKernelCapabilities(shapes=((37, 44),), dtypes=("float32", "bfloat16"), schemes=SCHEMES)
 
     @pytest.fixture
     def offered(self) -> Offered[WeightKernelOffer]:

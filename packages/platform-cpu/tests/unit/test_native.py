@@ -68,7 +68,7 @@ def test_every_instruction_set_can_be_named(monkeypatch, isa):
 
 def test_the_best_is_the_default(monkeypatch):
     monkeypatch.delenv("KERNELET_CPU_ISA", raising=False)
-    assert native().chosen_isa() == built.available_isas()[-1]
+    assert native().chosen_isa() == [isa for isa in built.available_isas() if not isa.startswith("avx512")][-1]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
