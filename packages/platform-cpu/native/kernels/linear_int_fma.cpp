@@ -69,15 +69,9 @@ void tile(const IntFormat& format, const uint8_t* packed, const uint8_t* encoded
 template <int kBits>
 void tiles(const IntFormat& format, const uint8_t* packed, const uint8_t* encoded, int64_t rows, float* out) {
   const int64_t bytes = row_bytes(format, Dtype::float32);
-  int64_t done = 0;
-  const auto take = [&](auto run, int64_t count) {
-    for (; rows - done >= count; done += count) run(format, packed, encoded + done * bytes, bytes / 4, out + done * kPanel);
-  };
-  take(tile<kRows, kBits>, kRows);
-  if (kRows > 8) take(tile<8, kBits>, 8);
-  take(tile<4, kBits>, 4);
-  take(tile<2, kBits>, 2);
-  take(tile<1, kBits>, 1);
+  in_tiles<kRows>(rows, [&](auto count, int64_t done) {
+    tile<decltype(count)::value, kBits>(format, packed, encoded + done * bytes, bytes / 4, out + done * kPanel);
+  });
 }
 
 }  // namespace

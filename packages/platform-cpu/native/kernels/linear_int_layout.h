@@ -1,6 +1,8 @@
 // The layout of a panel in this instruction set.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/linear_int.h"
 #include "kernels/vec.h"
 
@@ -85,6 +87,20 @@ inline RoundedRow rounded_row(const IntFormat& format, const uint8_t* row) {
 }
 
 int64_t row_bytes(const IntFormat& format, Dtype dtype);
+
+// tile(count, first row) until all rows are taken: `count` is a constant, kMost as often as possible, then less.
+template <int kMost, class Tile>
+inline void in_tiles(int64_t rows, Tile&& tile) {
+  int64_t done = 0;
+  const auto take = [&](auto count) {
+    for (; rows - done >= count; done += count) tile(count, done);
+  };
+  take(std::integral_constant<int, kMost>());
+  if constexpr (kMost > 8) take(std::integral_constant<int, 8>());
+  if constexpr (kMost > 4) take(std::integral_constant<int, 4>());
+  take(std::integral_constant<int, 2>());
+  take(std::integral_constant<int, 1>());
+}
 
 // Rows of a panel: products of rounded inputs, of float32, and of float64 in plain loops.
 void multiply_rounded(const IntFormat&, const uint8_t* packed, const uint8_t* encoded, int64_t rows, float* out);

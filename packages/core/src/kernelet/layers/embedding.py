@@ -10,7 +10,7 @@ from torch import Tensor
 
 from kernelet.errors import UnsupportedModelError
 from kernelet.layers.context import ModelContext
-from kernelet.layers.dtypes import wide
+from kernelet.layers.dtypes import dtype_name, wide
 from kernelet.layers.kept import Kept
 from kernelet.layers.kernels import Part, serve
 from kernelet.layers.weights import Layer, Shard, Weight
@@ -41,7 +41,6 @@ class Embedding(Layer):
         self.served = serve(context, name, "embedding", (rows, size), size, head=self.makes_logits)
         self.kernel = self.served.kernel
         self.dtype = context.dtype
-        self.dtype_name = context.dtype_name
         self.weight.scheme = self.served.scheme
         self.weight.kept = Kept(context, self.served)
         self.scale = float(torch.tensor(scale, dtype=context.dtype)) if round_scale else scale
@@ -158,7 +157,7 @@ class TiedEmbedding(Embedding):
     def reads_head(self) -> bool:
         """Whether rows are read from the head's weight, and there is no other table."""
         head = self.head
-        return head is not None and head.shard.size == head.shard.full and head.kernel.has_rows(self.dtype_name)
+        return head is not None and head.shard.size == head.shard.full and head.kernel.has_rows(dtype_name(self.dtype))
 
     def finish(self) -> None:
         if self.head is None:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from kernelet.contracts.attention import Attention, AttentionBatch, AttentionSpec
+from kernelet.contracts.attention import AttentionBatch, AttentionSpec
 from kernelet.contracts.cache import FullAttentionSpec
 from kernelet.contracts.offer import Settings
-from kernelet.errors import ConfigError
-from kernelet_platform_cpu.allocator import zeroed
 from kernelet_platform_cpu.attention.explicit import attend, wide
 from kernelet_platform_cpu.attention.metadata import Chunk, DecodeGroup, StepMetadata, plan_step
+from kernelet_platform_cpu.attention.paged import PagedAttention, zeroed_cache
 
 
-class TorchPagedAttention(Attention):
+class TorchPagedAttention(PagedAttention):
     """The cache of a layer is one tensor [block, key or value, kv_head, token, head_size].
 
     So a gather of (block, head) pages gives contiguous matrices [row, head][token, size], which batched products want.
@@ -30,17 +28,7 @@ class TorchPagedAttention(Attention):
         self._group = spec.num_heads // spec.num_kv_heads
 
     def allocate_cache(self, spec: FullAttentionSpec, num_blocks: int, device: Any) -> Tensor:
-        shape = (num_blocks, 2, spec.num_kv_heads, spec.block_size, spec.head_size)
-        cache = zeroed(shape, getattr(torch, spec.dtype))
-        if cache.nbytes > num_blocks * spec.page_bytes:
-            raise ConfigError(
-                f"a cache of {num_blocks} blocks takes {cache.nbytes} bytes, "
-                f"but its spec allows {spec.page_bytes} a block"
-            )
-        return cache
-
-    def copy_blocks(self, cache: Any, sources: Sequence[int], destinations: Sequence[int]) -> None:
-        cache[list(destinations)] = cache[list(sources)]
+        return zeroed_cache(spec, num_blocks, 2, spec.num_kv_heads, spec.block_size, spec.head_size)
 
     def build_metadata(self, batch: AttentionBatch, device: Any) -> StepMetadata:
         return plan_step(batch, self.spec, self._wide)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,11 +9,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from kernelet.contracts.attention import Attention, AttentionBatch, AttentionSpec
+from kernelet.contracts.attention import AttentionBatch, AttentionSpec
 from kernelet.contracts.cache import FullAttentionSpec
 from kernelet.contracts.offer import Settings
-from kernelet.errors import ConfigError
-from kernelet_platform_cpu.allocator import zeroed
+from kernelet_platform_cpu.attention.paged import PagedAttention, zeroed_cache
 from kernelet_platform_cpu.linear.packed import number_of
 from kernelet_platform_cpu.native import required
 
@@ -44,7 +42,7 @@ class NativeStep:
         )
 
 
-class NativePagedAttention(Attention):
+class NativePagedAttention(PagedAttention):
     """Softmax in blocks of keys that begin at multiples of a fixed position, so a token's bits depend on its own
     position and what it sees, not on chunks, tiles, other requests or threads.
 
@@ -71,16 +69,7 @@ class NativePagedAttention(Attention):
         )
 
     def allocate_cache(self, spec: FullAttentionSpec, num_blocks: int, device: Any) -> Tensor:
-        cache = zeroed((num_blocks, spec.num_kv_heads, 2, spec.block_size * spec.head_size), self._dtype)
-        if cache.nbytes > num_blocks * spec.page_bytes:
-            raise ConfigError(
-                f"a cache of {num_blocks} blocks takes {cache.nbytes} bytes, "
-                f"but its spec allows {spec.page_bytes} a block"
-            )
-        return cache
-
-    def copy_blocks(self, cache: Any, sources: Sequence[int], destinations: Sequence[int]) -> None:
-        cache[list(destinations)] = cache[list(sources)]
+        return zeroed_cache(spec, num_blocks, spec.num_kv_heads, 2, spec.block_size * spec.head_size)
 
     def build_metadata(self, batch: AttentionBatch, device: Any) -> NativeStep:
         return NativeStep(batch)

@@ -7,12 +7,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kernelet_platform_cpu.native import DTYPES
+from kernelet_platform_cpu.native import DTYPES, required
 
 
 def number_of(dtype: torch.dtype) -> int:
     """How the extension calls a dtype."""
     return DTYPES.index(str(dtype).removeprefix("torch."))
+
+
+def packed_linears(prepared: Any) -> tuple[Any, ...]:
+    """The ``PackedLinear`` of each expert, or the one, that is all of what a weight kernel prepared; else none."""
+    linears = tuple(getattr(prepared, "linears", ()))
+    plain = getattr(prepared, "permutation", None) is None
+    return linears if plain and all(isinstance(one, required().PackedLinear) for one in linears) else ()
 
 
 def multiply(packed: Any, x: Tensor, bias: Tensor | None = None) -> Tensor:

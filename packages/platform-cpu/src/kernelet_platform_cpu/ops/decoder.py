@@ -15,7 +15,7 @@ from kernelet.layers.mlp import GatedMLP, PlainMLP
 from kernelet.layers.norm import Norm
 from kernelet.layers.step import ComposedLayer, PreNormParts, Step
 from kernelet_platform_cpu.attention.native_backend import NativePagedAttention
-from kernelet_platform_cpu.linear.packed import number_of
+from kernelet_platform_cpu.linear.packed import number_of, packed_linears
 from kernelet_platform_cpu.native import required
 from kernelet_platform_cpu.ops.composite import norm_kind
 from kernelet_platform_cpu.ops.elementary import ACTIVATIONS, RMS, rotation_of
@@ -153,10 +153,9 @@ def fuse(layer: ComposedLayer) -> FusedLayer | None:
 
 
 def packed(prepared: Any) -> Any:
-    """The ``PackedLinear`` of the extension that is all of what a weight kernel prepared; None: there is none."""
-    linears: tuple[Any, ...] = getattr(prepared, "linears", ())
-    alone = len(linears) == 1 and isinstance(linears[0], required().PackedLinear)
-    return linears[0] if alone and getattr(prepared, "permutation", None) is None else None
+    """The one ``PackedLinear`` of the extension that a weight kernel prepared; None: there is none."""
+    linears = packed_linears(prepared)
+    return linears[0] if len(linears) == 1 else None
 
 
 def _serves_heads(attention: AttentionLayer) -> bool:

@@ -11,7 +11,7 @@ from kernelet.contracts.offer import Settings
 from kernelet.contracts.op import Op
 from kernelet.layers import composite
 from kernelet.layers.moe import Experts, Routing
-from kernelet_platform_cpu.linear.packed import number_of
+from kernelet_platform_cpu.linear.packed import number_of, packed_linears
 from kernelet_platform_cpu.native import required
 from kernelet_platform_cpu.ops.elementary import ACTIVATIONS
 
@@ -50,14 +50,7 @@ class NativeMoE(Op):
 
 def _bind(experts: Experts) -> Any:
     module = required()
-    weights = [_packed(prepared) for prepared in (experts.prepared_up, experts.prepared_down)]
-    if type(experts) is not Experts or experts.activation not in ACTIVATIONS or None in weights:
+    weights = [list(packed_linears(prepared)) for prepared in (experts.prepared_up, experts.prepared_down)]
+    if type(experts) is not Experts or experts.activation not in ACTIVATIONS or not all(weights):
         return None
     return module.Experts(*weights, ACTIVATIONS.index(experts.activation))
-
-
-def _packed(prepared: Any) -> list[Any] | None:
-    """The ``PackedLinear`` of each expert; None: something else was prepared, or inputs are permuted."""
-    linears = list(getattr(prepared, "linears", ()))
-    packed = bool(linears) and all(isinstance(linear, required().PackedLinear) for linear in linears)
-    return linears if packed and getattr(prepared, "permutation", None) is None else None

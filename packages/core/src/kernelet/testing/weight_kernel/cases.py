@@ -12,6 +12,7 @@ from torch import Tensor
 
 from kernelet.contracts.op import DENSE, Role, WeightKernel, WeightScheme
 from kernelet.testing.tensors import DTYPES, TOLERANCES, check_close
+from kernelet.testing.verdict import ConformanceError
 from kernelet.testing.weight_kernel.reference import rounded
 from kernelet.testing.weight_kernel.schemes import describe
 
@@ -125,6 +126,20 @@ class Case:
         if not self.keeps_dtype:
             tolerance = max(tolerance, TOLERANCES.get(str(found.dtype).removeprefix("torch."), 0.0))
         check_close(found, self.truth(weights, x, bias), tolerance, says)
+
+    def check_any(
+        self, kernel: WeightKernel, prepared: Any, weights: Mapping[str, Tensor], x: Tensor, says: str
+    ) -> None:
+        """Computes and holds it to the truth; what the kernel raises is told by the sentence too.
+
+        Raises:
+            ConformanceError: with the sentence.
+        """
+        try:
+            found = self.compute(kernel, x, prepared)
+        except Exception as error:
+            raise ConformanceError(f"{says} raised {error!r}") from error
+        self.check(found, weights, x, None, says)
 
     @property
     def keeps_dtype(self) -> bool:

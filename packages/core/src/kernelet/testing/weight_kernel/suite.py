@@ -240,11 +240,7 @@ class WeightKernelSuite(Suite):
             for rows in (0, 1, 2, 33):
                 x = case.inputs(rows)
                 says = f"any number of rows must work: {rows} rows of a {case}"
-                try:
-                    found = case.compute(kernel, x, prepared)
-                except Exception as error:
-                    raise ConformanceError(f"{says} raised {error!r}") from error
-                case.check(found, weights, x, None, says)
+                case.check_any(kernel, prepared, weights, x, says)
 
     def test_many_rows(self, cases: list[Case]) -> None:
         """One weight of each scheme in each role."""
@@ -253,11 +249,7 @@ class WeightKernelSuite(Suite):
             some = case.inputs(37)
             x = some[torch.arange(MANY_ROWS, device=some.device) % len(some)]
             says = f"every row must be computed, of {MANY_ROWS} rows too: a {case}"
-            try:
-                found = case.compute(kernel, x, prepared)
-            except Exception as error:
-                raise ConformanceError(f"{says} raised {error!r}") from error
-            case.check(found, weights, x, None, says)
+            case.check_any(kernel, prepared, weights, x, says)
 
     def test_prepare_takes_nothing_away(self, cases: list[Case]) -> None:
         for case in cases:
