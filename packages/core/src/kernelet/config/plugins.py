@@ -20,6 +20,8 @@ class PluginsConfig:
         attention: Name of an attention offer, or ``kind=name`` by kind of layer; key ``""`` is for all kinds.
         kernels: Names of weight kernels by role; key ``""`` is for all roles.
         logits_processors: Names of the custom processors that run, in order.
+        io_processor: Name of the IO processor; None: the checkpoint's own, if it names one.
+        endpoints: Names of the endpoints that run beside the server, in order.
         locked: Name of a lock file; only what it says may run. Empty: anything.
         settings: Options of plugins as given: ``{plugin: {key: text or value}}``.
     """
@@ -30,5 +32,7 @@ class PluginsConfig:
     attention: Mapping[str, str] = field(default_factory=dict)
     kernels: Mapping[str, str] = field(default_factory=dict)
     logits_processors: tuple[str, ...] = ()
+    io_processor: str | None = None
+    endpoints: tuple[str, ...] = ()
     locked: str = ""
     settings: Mapping[str, Mapping[str, object]] = field(default_factory=dict)

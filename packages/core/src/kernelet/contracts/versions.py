@@ -39,9 +39,11 @@ API_VERSIONS = MappingProxyType(
         "cache": ApiVersion(2, 0),
         "model": ApiVersion(1, 2),
         "quant": ApiVersion(1, 0),
-        "executor": ApiVersion(1, 1),
+        "executor": ApiVersion(1, 2),
         "sampling": ApiVersion(1, 1),
+        "io": ApiVersion(1, 0),
         "stats": ApiVersion(2, 0),
+        "serving": ApiVersion(1, 0),
     }
 )
 """What this core offers; the oldest major it serves of each domain is ``major - 1`` (never below 1)."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Self
 
+import msgspec
+
 from kernelet.contracts.sampling import SamplingParams
-from kernelet.engine.client import EngineClient
+from kernelet.contracts.serving import EngineClient, EngineHealth
 from kernelet.engine.frontend import Frontend
 from kernelet.engine.input_processor import check_request_id
 from kernelet.engine.owned_request import OwnedRequest
@@ -40,6 +43,9 @@ class AsyncLLM(StartedEngine, EngineClient):
     def _attach(self, frontend: Frontend) -> None:
         super()._attach(frontend)
         self._open: dict[str, asyncio.Queue[Item]] = {}
+        self._draining = False
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     @classmethod
     async def create(cls, model: str, **options: Any) -> Self:
@@ -69,18 +75,23 @@ class AsyncLLM(StartedEngine, EngineClient):
         )
         if name in self._open:
             raise ParameterError("request_id", f"{name!r} is in use: choose another")
+        if self._draining:
+            raise EngineDeadError("the engine is stopping and takes no new requests")
         loop, items = asyncio.get_running_loop(), asyncio.Queue[Item]()
 
         def sink(outputs: Sequence[EngineOutput] | EngineDeadError) -> None:
             loop.call_soon_threadsafe(items.put_nowait, outputs)
 
         self._open[name] = items
+        self._idle.clear()
         try:
             with self._frontend.own(prepared, sink) as request:
                 async for output in self._outputs(request, items):
                     yield output
         finally:
             del self._open[name]
+            if not self._open:
+                self._idle.set()
 
     @staticmethod
     async def _outputs(request: OwnedRequest, items: asyncio.Queue[Item]) -> AsyncGenerator[RequestOutput, None]:
@@ -110,6 +121,9 @@ class AsyncLLM(StartedEngine, EngineClient):
         """
         return self.generate(self._frontend.chat_prompt(messages, **template), sampling_params)
 
+    async def chat_prompt(self, messages: Sequence[Mapping[str, Any]], **template: Any) -> ParsedPrompt:
+        return await asyncio.to_thread(self._frontend.chat_prompt, messages, **template)
+
     async def abort(self, request_id: str) -> None:
         items = self._open.get(request_id)
         if items is not None:
@@ -126,6 +140,20 @@ class AsyncLLM(StartedEngine, EngineClient):
 
     async def check_health(self) -> None:
         self._frontend.client.check_health()
+
+    def health(self) -> EngineHealth:
+        try:
+            self._frontend.client.check_health()
+        except EngineDeadError as error:
+            return EngineHealth(state="dead", detail=str(error))
+        return EngineHealth(state="draining" if self._draining else "ready")
+
+    def info(self) -> Mapping[str, Any]:
+        return {"versions": {"kernelet-core": version("kernelet-core")}, "plan": msgspec.to_builtins(self.plan)}
+
+    async def drain(self) -> None:
+        self._draining = True
+        await self._idle.wait()
 
     async def shutdown(self) -> None:
         await asyncio.to_thread(self._finalizer)

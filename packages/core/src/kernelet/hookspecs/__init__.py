@@ -23,6 +23,8 @@ DOMAINS = (
     "quant",
     "executor",
     "sampling",
+    "io",
     "stats",
+    "serving",
 )
 """Modules of this package that hold hook specifications."""

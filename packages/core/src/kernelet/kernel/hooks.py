@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from kernelet.contracts.model import ModelArchitectureOffer, ModelSourceOffer, WeightFormatOffer
     from kernelet.contracts.op import OpOffer, WeightKernelOffer
     from kernelet.contracts.platform import PlatformOffer
+    from kernelet.contracts.io import IOProcessorOffer
     from kernelet.contracts.quant import QuantOffer
     from kernelet.contracts.sampling import LogitsProcessorOffer
+    from kernelet.contracts.serving import EndpointOffer, ServerOffer
     from kernelet.contracts.stats import StatLoggerOffer
 
 
@@ -109,9 +111,22 @@ class SamplingHooks(_Domain):
         return self._host.call("kernelet_logits_processors")
 
 
+class IOHooks(_Domain):
+    def io_processors(self) -> list[Answer[Sequence[IOProcessorOffer]]]:
+        return self._host.call("kernelet_io_processors")
+
+
 class StatsHooks(_Domain):
     def stat_loggers(self) -> list[Answer[Sequence[StatLoggerOffer]]]:
         return self._host.call("kernelet_stat_loggers")
+
+
+class ServingHooks(_Domain):
+    def servers(self) -> list[Answer[Sequence[ServerOffer]]]:
+        return self._host.call("kernelet_servers")
+
+    def endpoints(self) -> list[Answer[Sequence[EndpointOffer]]]:
+        return self._host.call("kernelet_endpoints")
 
 
 class Hooks:
@@ -128,7 +143,9 @@ class Hooks:
         self.quant = QuantHooks(host)
         self.executor = ExecutorHooks(host)
         self.sampling = SamplingHooks(host)
+        self.io = IOHooks(host)
         self.stats = StatsHooks(host)
+        self.serving = ServingHooks(host)
 
     def extra(self, hook: str, **arguments: Any) -> list[Answer[Any]]:
         """Calls a hook of a domain that a plugin added."""

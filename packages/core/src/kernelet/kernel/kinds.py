@@ -14,8 +14,10 @@ from kernelet.contracts.model import ModelArchitectureOffer, ModelSourceOffer, W
 from kernelet.contracts.offer import Offer
 from kernelet.contracts.op import OpOffer, WeightKernelOffer
 from kernelet.contracts.platform import PlatformOffer
+from kernelet.contracts.io import IOProcessorOffer
 from kernelet.contracts.quant import QuantOffer
 from kernelet.contracts.sampling import LogitsProcessorOffer
+from kernelet.contracts.serving import EndpointOffer, ServerOffer
 from kernelet.contracts.stats import StatLoggerOffer
 from kernelet.kernel.hooks import Hooks
 from kernelet.kernel.host import Answer
@@ -208,6 +210,15 @@ KINDS: tuple[Kind, ...] = (
         named=lambda config: config.logits_processors,
     ),
     Kind(
+        offer=IOProcessorOffer,
+        domain="io",
+        label="IO processor",
+        package="io",
+        hook_name="kernelet_io_processors",
+        collect=lambda hooks: hooks.io.io_processors(),
+        flag="--io-processor-plugin",
+    ),
+    Kind(
         offer=StatLoggerOffer,
         domain="stats",
         label="stat logger",
@@ -215,6 +226,27 @@ KINDS: tuple[Kind, ...] = (
         hook_name="kernelet_stat_loggers",
         collect=lambda hooks: hooks.stats.stat_loggers(),
         all_run=True,
+    ),
+    Kind(
+        offer=ServerOffer,
+        domain="serving",
+        label="server",
+        package="server",
+        hook_name="kernelet_servers",
+        collect=lambda hooks: hooks.serving.servers(),
+        flag="--server",
+    ),
+    Kind(
+        offer=EndpointOffer,
+        domain="serving",
+        label="endpoint",
+        package="endpoint",
+        hook_name="kernelet_endpoints",
+        collect=lambda hooks: hooks.serving.endpoints(),
+        flag="--endpoint",
+        opt_in="it answers on the server's port",
+        named=lambda config: config.endpoints,
+        claims=lambda offer: (offer.prefix,),
     ),
 )
 """Later domains add their row here; nothing else in the kernel knows a kind by name."""

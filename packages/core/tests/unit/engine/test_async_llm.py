@@ -185,3 +185,23 @@ def test_an_engine_that_nobody_holds_stops(null_folder, null_options):
     gc.collect()
     thread.join(10)
     assert not thread.is_alive()
+
+
+def test_an_engine_that_drains_finishes_what_runs_and_takes_no_more(endless_folder, null_options):
+    async def main():
+        async with await AsyncLLM.create(str(endless_folder), **null_options) as llm:
+            assert llm.health().state == "ready"
+            params = SamplingParams(temperature=0.0, max_tokens=50, ignore_eos=True)
+            running = llm.generate("x", params)
+            await anext(running)
+            draining = asyncio.create_task(llm.drain())
+            await asyncio.sleep(0)
+            assert llm.health().state == "draining"
+            assert not draining.done()
+            with pytest.raises(EngineDeadError, match="takes no new requests"):
+                await last(llm.generate("y", params))
+            assert (await last(running)).outputs[0].token_ids == truth(b"x", 50)
+            await draining
+        assert llm.health().state == "dead"
+
+    asyncio.run(main())

@@ -5,15 +5,16 @@ import inspect
 import pytest
 
 from kernelet.config import PluginsConfig
-from kernelet.contracts import attention, cache, executor, model, op, platform, quant, sampling, stats
+from kernelet.contracts import attention, cache, executor, model, op, platform, quant, sampling, serving, stats
 from kernelet.contracts.model import ModelSourceOffer
 from kernelet.contracts.offer import Offer
+from kernelet.contracts.serving import EndpointOffer
 from kernelet.contracts.versions import API_VERSIONS
 from kernelet.kernel.kinds import KINDS, kind_of
 
 
 def test_every_offer_class_of_the_contracts_has_a_row():
-    modules = (attention, cache, executor, model, op, platform, quant, sampling, stats)
+    modules = (attention, cache, executor, model, op, platform, quant, sampling, serving, stats)
     classes = {c for m in modules for _, c in inspect.getmembers(m, inspect.isclass) if issubclass(c, Offer)} - {Offer}
     assert {kind.offer for kind in KINDS} == classes
     assert len(KINDS) == len(classes)
@@ -51,13 +52,15 @@ def test_the_variable_follows_from_the_flag():
 
 def test_opt_in_kinds():
     opt_in = {kind.label: kind for kind in KINDS if kind.opt_in}
-    assert set(opt_in) == {"logits processor"}
+    assert set(opt_in) == {"logits processor", "endpoint"}
+    assert opt_in["endpoint"].named(PluginsConfig(endpoints=("b",))) == ("b",)
     assert opt_in["logits processor"].named(PluginsConfig(logits_processors=("a",))) == ("a",)
 
 
 def test_claims():
     offer = ModelSourceOffer(name="s", target="a:B", models={"m1": "", "m2": ""})
     assert kind_of(ModelSourceOffer).claims(offer) == ("m1", "m2")
+    assert kind_of(EndpointOffer).claims(EndpointOffer(name="e", target="a:B", prefix="/e")) == ("/e",)
 
 
 def test_not_a_kind():

@@ -38,6 +38,7 @@ from kernelet.contracts.op import DENSE, Op, OpOffer, Support, WeightKernel, Wei
 from kernelet.contracts.platform import Device, PlatformOffer
 from kernelet.contracts.quant import QuantizationMethod, QuantOffer
 from kernelet.contracts.sampling import LogitsProcessor, LogitsProcessorOffer
+from kernelet.contracts.serving import Endpoint, EndpointOffer, Server, ServerOffer
 from kernelet.contracts.stats import EngineInfo, StatLogger, StatLoggerOffer
 from kernelet.contracts.versions import API_VERSIONS, ApiVersion
 from kernelet.errors import PluginError
@@ -93,6 +94,8 @@ INTERFACES: Mapping[type[Offer], type] = MappingProxyType(
         SchedulerOffer: SchedulingPolicy,
         LogitsProcessorOffer: LogitsProcessor,
         StatLoggerOffer: StatLogger,
+        ServerOffer: Server,
+        EndpointOffer: Endpoint,
     }
 )
 """The abstract class of each kind of target; architectures and ops have none that they must inherit from."""
@@ -226,6 +229,10 @@ def _stat_logger(subject: Subject) -> None:
     subject.target(subject.settings, engine).close()
 
 
+def _server(subject: Subject) -> None:
+    subject.target.check_settings(subject.settings)
+
+
 MADE: Mapping[type[Offer], Trial] = MappingProxyType(
     {
         PlatformOffer: _device,
@@ -238,6 +245,8 @@ MADE: Mapping[type[Offer], Trial] = MappingProxyType(
         SchedulerOffer: _scheduler,
         LogitsProcessorOffer: _logits_processor,
         StatLoggerOffer: _stat_logger,
+        ServerOffer: _server,
     }
 )
-"""Kinds whose object is made here; models, their quantization, readers, executors and communicators need more."""
+"""Kinds whose object is made here; models, their quantization, readers, executors, communicators and endpoints
+need more; a server's options are checked, it needs an engine."""

@@ -21,6 +21,7 @@ from kernelet.contracts.op import Op, OpOffer, Support, WeightKernel, WeightKern
 from kernelet.contracts.platform import PlatformOffer
 from kernelet.contracts.quant import QuantizationMethod, QuantOffer
 from kernelet.contracts.sampling import LogitsProcessor, LogitsProcessorOffer
+from kernelet.contracts.serving import Endpoint, EndpointOffer, Server, ServerOffer
 from kernelet.contracts.stats import StatLogger, StatLoggerOffer
 from kernelet.errors import PluginError
 from kernelet.executor.in_process import InProcessExecutor
@@ -112,6 +113,18 @@ class Unquantized(QuantizationMethod):
         return {}
 
 
+class NoServer(Server):
+    async def run(self, sockets): ...
+
+    def stop(self): ...
+
+    def stop_now(self): ...
+
+
+class NoEndpoint(Endpoint):
+    app = None
+
+
 BOTH = ["implements its contract", "made with the plugin's options"]
 PLATFORM = {"probe": "m:p", "config": "m:C", "worker": "m:W"}
 WEIGHTS = WeightFormatOffer(name="a", target="m:A", patterns=("*.a",))
@@ -130,6 +143,8 @@ GOOD = [
     (PlatformOffer(name="a", target="m:A", **PLATFORM), NullDevice, BOTH),
     (WEIGHTS, Reader, BOTH[:1]),
     (QuantOffer(name="a", target="m:A"), Unquantized, BOTH[:1]),
+    (ServerOffer(name="a", target="m:A"), NoServer, BOTH),
+    (EndpointOffer(name="a", target="m:A", prefix="/a"), NoEndpoint, BOTH[:1]),
     (WEIGHTS, Keyed, BOTH[:1]),
 ]
 
@@ -142,7 +157,14 @@ def test_what_keeps_its_contract(offer, target, done):
 def test_every_kind_is_tried_somehow():
     kinds = {kind.offer for kind in KINDS}
     assert set(INTERFACES) | {ModelArchitectureOffer, OpOffer} == kinds
-    unmade = {ModelArchitectureOffer, WeightFormatOffer, QuantOffer, ExecutorOffer, CommunicatorOffer}
+    unmade = {
+        ModelArchitectureOffer,
+        WeightFormatOffer,
+        QuantOffer,
+        ExecutorOffer,
+        CommunicatorOffer,
+        EndpointOffer,
+    }
     assert kinds - set(MADE) == unmade
 
 
