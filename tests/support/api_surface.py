@@ -25,6 +25,7 @@ ALSO = {
     "kernelet.config.parallel": "lifecycle",
     "kernelet.config.plugins": "lifecycle",
     "kernelet.config.scheduler": "lifecycle",
+    "kernelet.contracts.pooling": "io",
     "kernelet.layers.context": "model",
     "kernelet.layers.ops": "op",
     "kernelet.layers.step": "op",

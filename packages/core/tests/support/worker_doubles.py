@@ -159,6 +159,11 @@ class TinyModel(torch.nn.Module):
 
 def true_logits(model, tokens):
     """Logits of every position of one sequence, with no cache."""
+    return model.compute_logits(true_states(model, tokens))
+
+
+def true_states(model, tokens):
+    """States of every position of one sequence, with no cache."""
     ids, positions = torch.tensor(tokens), torch.arange(len(tokens))
     x = model.embed(ids, positions)
     for layer in model.layers:
@@ -168,7 +173,7 @@ def true_logits(model, tokens):
             low = 0 if layer.window is None else max(0, p - layer.window + 1)
             rows.append(dense(query[p], key[low : p + 1], value[low : p + 1], layer.spec.scale).flatten())
         x = x + torch.tanh(torch.stack(rows) @ layer.weights[3])
-    return model.compute_logits(x)
+    return x
 
 
 def true_greedy(model, prompt, count):
@@ -270,11 +275,11 @@ class Driver:
         self.step = 0
         self.free = [itertools.count(2), itertools.count(2)]
 
-    def add(self, name, prompt, **params):
+    def add(self, name, prompt, pooling=None, **params):
         values = {"seed": 11, "temperature": 0.0, **params}
         self.requests[name] = SimpleNamespace(
             params=SamplerParams(**values), prompt=list(prompt), tokens=list(prompt), computed=0, blocks=[0, 0],
-            epoch=0, known=False, pending=0, error=None, logprobs=[], prompt_logprobs=[],
+            epoch=0, known=False, pending=0, error=None, logprobs=[], prompt_logprobs=[], pooling=pooling, pooled=None,
         )  # fmt: skip
 
     def plan(self, counts, finished=(), preempted=(), copies=()):
@@ -304,20 +309,22 @@ class Driver:
                         block_ids=added,
                         params=request.params,
                         epoch=request.epoch,
+                        pooling=request.pooling,
                     )
                 )
+            sample = end == total and request.pooling is None
             scheduled.append(
                 ScheduledRequest(
                     request_id=name,
                     num_tokens=count,
                     num_computed_tokens=request.computed,
                     new_block_ids=added if request.known else (),
-                    sample=end == total,
+                    sample=sample,
                     epoch=request.epoch,
                 )
             )
             request.known, request.computed = True, end
-            request.pending += end == total
+            request.pending += sample
         self.step += 1
         return StepPlan(
             step=self.step, new=tuple(new), scheduled=tuple(scheduled), finished=tuple(finished),
@@ -338,6 +345,7 @@ class Driver:
             request.pending -= entry.sample
             request.logprobs += sampled.logprobs or []
             request.prompt_logprobs += sampled.prompt_logprobs or []
+            request.pooled = sampled.pooled or request.pooled
         return result
 
     def run(self, counts, masks=None, **values):

@@ -19,6 +19,7 @@ class ModelConfig:
         vocab_size: Rows of the logits.
         max_model_len: Largest number of tokens of a request, prompt and output together.
         num_layers: Decoder layers.
+        hidden_size: Width of the states that are pooled; 0: not known.
         seed: Seed of random parts of loading; requests carry their own.
         load_format: Name of a weight-format offer; ``"auto"`` asks the folder.
         quantization: Name of a quantization offer; None: weights are stored as they are computed with.
@@ -34,6 +35,7 @@ class ModelConfig:
     vocab_size: int
     max_model_len: int
     num_layers: int
+    hidden_size: int = 0
     seed: int = 0
     load_format: str = "auto"
     quantization: str | None = None

@@ -35,6 +35,8 @@ class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
         block_ids: Block ids of each cache group, including those for this step.
         epoch: Rises with each preemption; results of an old epoch are dropped.
         adapter_slot: 0 for none.
+        pooling: ``"last"`` or ``"mean"``: nothing is generated, the prompt's states are pooled. None: it generates.
+            Since executor 1.2.
     """
 
     request_id: str
@@ -45,6 +47,7 @@ class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
     params: SamplerParams
     epoch: int = 0
     adapter_slot: int = 0
+    pooling: str | None = None
 
 
 class ScheduledRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,6 +125,10 @@ class SampledRequest(msgspec.Struct, frozen=True, kw_only=True):
         prompt_logprobs: Entries of the prompt positions computed in this step (p + 1 given p), where asked for.
         error: Why the request failed; it ends with this error.
         epoch: Copied from the plan.
+        pooled: float32 [hidden] as bytes in the host's order, in the step that computes the prompt's last token of a
+            request with ``NewRequest.pooling``: the state of that token after the last norm, or the mean over all
+            tokens, whose sums are in float64 and in order of positions, so that no cut of the prompt changes a bit.
+            Since executor 1.2.
     """
 
     request_id: str
@@ -130,6 +137,7 @@ class SampledRequest(msgspec.Struct, frozen=True, kw_only=True):
     logprobs: list[TokenLogprobs] | None = None
     prompt_logprobs: list[TokenLogprobs] | None = None
     error: str | None = None
+    pooled: bytes | None = None
 
 
 class StepResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,7 +180,12 @@ class EnginePlan(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerContext:
-    """What a worker is made from."""
+    """What a worker is made from.
+
+    Attributes:
+        local_size: Workers of the engine on this machine. Since executor 1.2.
+        address: Where the ranks meet, see ``Communicator``; empty for one rank. Since executor 1.2.
+    """
 
     config: EngineConfig
     platform: PlatformChoice
@@ -180,6 +193,8 @@ class WorkerContext:
     rank: int = 0
     local_rank: int = 0
     world_size: int = 1
+    local_size: int = 1
+    address: str = ""
 
 
 class Worker(ABC):
@@ -230,7 +245,13 @@ class Worker(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutorOffer(Offer):
-    """A way to launch workers. ``target`` is an ``Executor`` class."""
+    """A way to launch workers. ``target`` is an ``Executor`` class.
+
+    Attributes:
+        max_ranks: Ranks that it launches at most; 0: any number. It is not chosen by itself for more. Executor 1.2.
+    """
+
+    max_ranks: int = 0
 
 
 class Executor(ABC):

@@ -96,6 +96,7 @@ def build_model_config(
         vocab_size=info.vocab_size,
         max_model_len=choose_max_model_len(options.max_model_len, info.max_model_len),
         num_layers=info.num_layers,
+        hidden_size=info.hidden_size,
         seed=options.load_seed,
         load_format=options.load_format,
         quantization=quantization,

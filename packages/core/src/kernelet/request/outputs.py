@@ -19,6 +19,7 @@ class EngineOutput(msgspec.Struct, frozen=True, kw_only=True):
         finish_reason: A ``FinishReason`` value once it ended.
         stop_token_id: The token that ended it, where one did.
         error: Message where it failed.
+        pooled: float32 [hidden] as bytes, with the end of a request that is pooled.
     """
 
     request_id: str
@@ -29,6 +30,7 @@ class EngineOutput(msgspec.Struct, frozen=True, kw_only=True):
     stop_token_id: int | None = None
     error: str | None = None
     num_cached_tokens: int = 0
+    pooled: bytes | None = None
 
 
 @dataclass(kw_only=True)

@@ -38,6 +38,7 @@ class EngineRequest(msgspec.Struct, frozen=True, kw_only=True):
         arrival_time: Seconds, ``time.monotonic`` of the frontend.
         cache_salt: Requests with different salts never share blocks.
         segments: Parts that are not text.
+        pooling: ``"last"`` or ``"mean"``: the prompt's states are pooled, and ``max_tokens`` is 0. None: it generates.
     """
 
     request_id: str
@@ -49,6 +50,7 @@ class EngineRequest(msgspec.Struct, frozen=True, kw_only=True):
     arrival_time: float = 0.0
     cache_salt: str = ""
     segments: tuple[Segment, ...] = ()
+    pooling: str | None = None
 
 
 @dataclass(eq=False)

@@ -64,6 +64,7 @@ class StepDraft:
                 block_ids=block_ids,
                 params=request.data.params,
                 epoch=request.epoch,
+                pooling=request.data.pooling,
             )
         )
 

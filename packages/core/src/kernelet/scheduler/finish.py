@@ -20,7 +20,8 @@ def ending(request: Request, num_done: int, max_model_len: int) -> Ending | None
     """Looks at a request after each token that is appended, and after each part of its prompt; None: it goes on.
 
     A stop token counts once ``min_tokens`` tokens come before it (until then the sampler suppresses it). At the limit a
-    stop token is still a stop. A request that generates nothing ends when its prompt is computed.
+    stop token is still a stop. A request that generates nothing ends when its prompt is computed: at its limit, or with
+    all that it was asked for where its states are pooled.
 
     Args:
         request: Its last token is the new one, if any.
@@ -30,7 +31,7 @@ def ending(request: Request, num_done: int, max_model_len: int) -> Ending | None
     count = request.num_output_tokens
     if count == 0:
         scored = request.data.max_tokens == 0 and num_done >= request.num_prompt_tokens
-        return Ending(FinishReason.LENGTH) if scored else None
+        return Ending(FinishReason.LENGTH if request.data.pooling is None else FinishReason.STOP) if scored else None
     if count > request.data.params.min_tokens and request.token_ids[-1] in request.data.stop_token_ids:
         return Ending(FinishReason.STOP, request.token_ids[-1])
     if count >= request.data.max_tokens or request.num_tokens >= max_model_len:

@@ -35,5 +35,10 @@ def prompt_logprobs_missing(request: Request) -> int:
 
 
 def hit_limit(request: Request) -> int | None:
-    """Tokens that may be taken from the prefix index: what still needs prompt log-probabilities must be computed."""
+    """Tokens that may be taken from the prefix index; None: any number.
+
+    What still needs prompt log-probabilities must be computed, and all of a prompt whose states are averaged.
+    """
+    if request.data.pooling == "mean":
+        return 0
     return request.num_prompt_logprobs if prompt_logprobs_missing(request) else None

@@ -60,6 +60,8 @@ def apply_result(
     request.num_placeholders -= entry.sample
     request.token_ids.extend(result.token_ids)
     end = ending(request, num_done, max_model_len)
+    if end is not None and request.data.pooling is not None and result.pooled is None:
+        raise RequestFailedError("the worker returned no pooled states: the platform's worker knows no pooling")
     output = EngineOutput(
         request_id=request.request_id,
         token_ids=list(result.token_ids),
@@ -68,6 +70,7 @@ def apply_result(
         finish_reason=None if end is None else end.reason.value,
         stop_token_id=None if end is None else end.stop_token_id,
         num_cached_tokens=request.num_cached_tokens,
+        pooled=result.pooled,
     )
     return Progress(output, end, min(num_done, request.num_tokens))
 

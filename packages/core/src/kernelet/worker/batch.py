@@ -25,6 +25,8 @@ class HeldRequest:
         params: Its sampling parameters.
         num_prompt_tokens: Length of its prompt.
         num_tokens: Tokens that are known, sampled ones included.
+        pooling: How its states are pooled; None: it generates.
+        total: float64 [hidden], the sum of its states so far, where they are averaged.
         error: Why it failed; it is computed no more.
     """
 
@@ -33,6 +35,8 @@ class HeldRequest:
     params: SamplerParams
     num_prompt_tokens: int
     num_tokens: int
+    pooling: str | None = None
+    total: NDArray[np.float64] | None = None
     error: str | None = None
 
 
@@ -96,13 +100,15 @@ class BatchState:
             params=new.params,
             num_prompt_tokens=new.num_prompt_tokens,
             num_tokens=len(new.token_ids),
+            pooling=new.pooling,
         )
         self._held[new.request_id] = held
         try:
             self.tokens[held.row, : held.num_tokens] = new.token_ids
             self._append_blocks(held, new.block_ids)
             prompt, generated = new.token_ids[: new.num_prompt_tokens], new.token_ids[new.num_prompt_tokens :]
-            self._sampler.add(new.request_id, new.params, prompt, generated)
+            if new.pooling is None:
+                self._sampler.add(new.request_id, new.params, prompt, generated)
         except Exception as error:  # noqa: BLE001 - one request can only hurt itself
             held.error = f"the worker cannot take up the request: {error}"
 

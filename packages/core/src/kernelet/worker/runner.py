@@ -16,6 +16,7 @@ from kernelet.sampling.sampler import Outcome, Sampler
 from kernelet.worker.batch import BatchState, HeldRequest
 from kernelet.worker.inputs import StepArrays, build_inputs
 from kernelet.worker.kv_cache import KVCaches
+from kernelet.worker.pooling import pool
 from kernelet.worker.prompt_logprobs import prompt_logprobs
 
 Work = tuple[HeldRequest, ScheduledRequest]
@@ -30,12 +31,14 @@ class PendingStep:
         logits: [sampled requests, vocab]; None where none is sampled.
         sampled: The requests of the rows of ``logits``.
         prompt: Prompt log-probabilities by request id.
+        pooled: Pooled states by request id.
     """
 
     plan: StepPlan
     logits: Tensor | None = None
     sampled: list[str] = field(default_factory=list)
     prompt: dict[str, list[TokenLogprobs]] = field(default_factory=dict)
+    pooled: dict[str, bytes] = field(default_factory=dict)
 
 
 class ModelRunner:
@@ -70,6 +73,7 @@ class ModelRunner:
         if work:
             arrays = build_inputs(self._batch, work)
             states = self.forward(arrays)
+            pending.pooled = pool(work, arrays.query_start_loc, states)
             self._prompt_logprobs(pending, work, arrays, states)
             self._logits(pending, work, arrays, states)
         return pending
@@ -131,4 +135,5 @@ class ModelRunner:
             epoch=entry.epoch,
             logprobs=None if outcome is None or outcome.logprobs is None else [outcome.logprobs],
             prompt_logprobs=pending.prompt.get(entry.request_id),
+            pooled=pending.pooled.get(entry.request_id),
         )

@@ -90,3 +90,12 @@ def test_stats_of_a_step():
         cache_usage=0.5,
         seconds=2.0,
     )
+
+
+def test_what_is_pooled_is_never_sampled():
+    request = Request(data=null_request("r", [5, 6, 7], 0, pooling="last"), arrival_index=0)
+    draft = StepDraft(0)
+    draft.introduce(request, ([1],))
+    draft.schedule(request, 3)
+    (new,), (scheduled,) = draft.plan([]).new, draft.plan([]).scheduled
+    assert (new.pooling, scheduled.sample, request.num_placeholders) == ("last", False, 0)

@@ -11,9 +11,9 @@ from kernelet.testing.null.harness import null_request
 STOP, LENGTH = FinishReason.STOP, FinishReason.LENGTH
 
 
-def make(output, max_tokens=4, min_tokens=0, stops=(7,)):
+def make(output, max_tokens=4, min_tokens=0, stops=(7,), pooling=None):
     params = SamplerParams(seed=0, min_tokens=min_tokens)
-    data = null_request("r", [1, 2, 3], max_tokens, params=params, stop_token_ids=stops)
+    data = null_request("r", [1, 2, 3], max_tokens, params=params, stop_token_ids=stops, pooling=pooling)
     request = Request(data=data, arrival_index=0)
     request.token_ids += output
     return request
@@ -56,3 +56,10 @@ def test_scoring_ends_with_the_prompt():
 
 def test_stop_token_in_the_prompt_is_no_stop():
     assert ending(make([], stops=(3,)), 3, 100) is None
+
+
+@pytest.mark.parametrize("pooling, reason", [(None, LENGTH), ("last", STOP), ("mean", STOP)])
+def test_a_request_that_generates_nothing_ends_with_its_prompt(pooling, reason):
+    request = make([], max_tokens=0, pooling=pooling)
+    assert ending(request, 2, 100) is None
+    assert ending(request, 3, 100) == Ending(reason)

@@ -8,9 +8,10 @@ from kernelet.scheduler.progress import decodes, hit_limit, prompt_logprobs_miss
 from kernelet.testing.null.harness import null_request
 
 
-def make(prompt=5, output=0, computed=0, placeholders=0, max_tokens=3, prompt_logprobs=None):
+def make(prompt=5, output=0, computed=0, placeholders=0, max_tokens=3, prompt_logprobs=None, pooling=None):
     params = SamplerParams(seed=0, prompt_logprobs=prompt_logprobs)
-    request = Request(data=null_request("r", range(prompt), max_tokens, params=params), arrival_index=0)
+    data = null_request("r", range(prompt), max_tokens, params=params, pooling=pooling)
+    request = Request(data=data, arrival_index=0)
     request.token_ids += [9] * output
     request.num_computed_tokens, request.num_placeholders = computed, placeholders
     return request
@@ -77,3 +78,8 @@ def test_prompt_logprobs_limit_the_hit():
     request.num_prompt_logprobs = 4
     assert hit_limit(request) is None
     assert hit_limit(make(prompt=1, prompt_logprobs=1)) is None
+
+
+def test_a_mean_needs_every_position_and_the_last_state_does_not():
+    assert hit_limit(make(max_tokens=0, pooling="mean")) == 0
+    assert hit_limit(make(max_tokens=0, pooling="last")) is None

@@ -10,8 +10,9 @@ from kernelet.scheduler.results import apply_result
 from kernelet.testing.null.harness import null_request
 
 
-def make(prompt=6, **params):
-    data = null_request("r", range(prompt), 4, params=SamplerParams(seed=0, **params), stop_token_ids=(7,))
+def make(prompt=6, pooling=None, **params):
+    fields = {"params": SamplerParams(seed=0, **params), "stop_token_ids": (7,), "pooling": pooling}
+    data = null_request("r", range(prompt), 4 if pooling is None else 0, **fields)
     return Request(data=data, arrival_index=0)
 
 
@@ -91,3 +92,16 @@ def test_prompt_logprobs_come_once():
 def test_missing_prompt_logprobs_fail_the_request():
     with pytest.raises(RequestFailedError, match="0 prompt log-probabilities instead of 5"):
         apply_result(make(prompt_logprobs=0), entry(0, 6), result([9]), 100)
+
+
+def test_pooled_states_come_with_the_end():
+    request = make(pooling="mean")
+    progress = apply_result(request, entry(0, 4, sample=False), result([]), 100)
+    assert (progress.worth_telling, progress.ending) == (False, None)
+    output = apply_result(request, entry(4, 2, sample=False), result([], pooled=b"1234"), 100).output
+    assert (output.finish_reason, output.pooled, output.token_ids) == ("stop", b"1234", [])
+
+
+def test_a_worker_that_pools_nothing():
+    with pytest.raises(RequestFailedError, match="knows no pooling"):
+        apply_result(make(pooling="last"), entry(0, 6, sample=False), result([]), 100)

@@ -25,3 +25,11 @@ def test_fits(prompt, max_tokens):
 def test_does_not_fit(prompt, max_tokens, error, text):
     with pytest.raises(error, match=text):
         check_request(null_request("r", [1] * prompt, max_tokens), 10)
+
+
+def test_what_is_pooled():
+    check_request(null_request("r", [1], 0, pooling="mean"), 10)
+    with pytest.raises(ParameterError, match=r"^pooling: got 'cls', expected one of last, mean"):
+        check_request(null_request("r", [1], 0, pooling="cls"), 10)
+    with pytest.raises(ParameterError, match="must be 0 where a prompt is pooled, not 2"):
+        check_request(null_request("r", [1], 2, pooling="last"), 10)

@@ -13,6 +13,7 @@ from kernelet.contracts.cache import FullAttentionSpec, SlidingWindowSpec
 from kernelet.contracts.model import HFConfig, ModelInfo
 from kernelet.errors import UnsupportedModelError
 from kernelet.testing.null.plugin import ARCHITECTURE
+from kernelet.testing.null.tokens import STATE_SIZE
 
 SPECIAL_TOKENS = ("<s>", "</s>", "<|user|>", "<|assistant|>")
 CHAT_TEMPLATE = (
@@ -37,7 +38,7 @@ def describe(config: HFConfig) -> ModelInfo:
         vocab_size=int(config["vocab_size"]),
         max_model_len=int(config["max_position_embeddings"]),
         num_layers=int(config["num_hidden_layers"]),
-        hidden_size=1,
+        hidden_size=STATE_SIZE,
         dtype="float32",
         row="null",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 
 from kernelet.contracts.sampling import SamplerParams, TokenLogprobs
@@ -9,6 +10,9 @@ from kernelet.request.request import EngineRequest
 
 MASK = (1 << 64) - 1
 START = 0x9E3779B97F4A7C15
+
+STATE_SIZE = 4
+"""Width of the states that stand for a model's."""
 
 
 def mix(value: int) -> int:
@@ -73,6 +77,18 @@ def straight_line(request: EngineRequest, vocab_size: int) -> list[int]:
         if token in request.stop_token_ids and index >= request.params.min_tokens:
             return tokens[: index + 1]
     return tokens
+
+
+def state(digest: int) -> list[int]:
+    """The state at the last token of a sequence: whole numbers, so that sums of them are exact."""
+    return [(digest >> (16 * index) & 0xFFFF) - 0x8000 for index in range(STATE_SIZE)]
+
+
+def pooled(found: Sequence[int], pooling: str) -> bytes:
+    """A prompt's states as one vector, in the form of ``SampledRequest.pooled``; ``found`` are all its digests."""
+    states = [state(digest) for digest in found]
+    vector = states[-1] if pooling == "last" else [sum(column) / len(states) for column in zip(*states, strict=True)]
+    return array("f", vector).tobytes()
 
 
 def logprobs(token: int, best: int, vocab_size: int) -> TokenLogprobs:

@@ -23,7 +23,7 @@ from kernelet.testing.null.model import cache_specs
 from kernelet.testing.null.platform import memory_bytes
 from kernelet.testing.null.plugin import ARCHITECTURE, NAME
 from kernelet.testing.null.store import GroupStore, PlanError
-from kernelet.testing.null.tokens import logprobs, next_token
+from kernelet.testing.null.tokens import logprobs, next_token, pooled
 
 
 class NullWorker(Worker):
@@ -115,6 +115,7 @@ class NullWorker(Worker):
             logprobs=None if params.logprobs is None else self._logprobs(token_ids, params.logprobs),
             prompt_logprobs=None if params.prompt_logprobs is None else self._prompt_logprobs(held, start, end),
             error=error,
+            pooled=None if error else _pooled(held, end),
         )
 
     def _logprobs(self, token_ids: list[int], best: int) -> list[TokenLogprobs]:
@@ -123,6 +124,13 @@ class NullWorker(Worker):
     def _prompt_logprobs(self, held: HeldRequest, start: int, end: int) -> list[TokenLogprobs]:
         positions = held.token_ids[start + 1 : min(end + 1, held.data.num_prompt_tokens)]
         return self._logprobs(positions, held.data.params.prompt_logprobs or 0)
+
+
+def _pooled(held: HeldRequest, end: int) -> bytes | None:
+    pooling, computed = held.data.pooling, held.data.num_computed_tokens
+    if pooling == "mean" and computed:
+        raise PlanError(f"{held.data.request_id} averages states of which {computed} are taken from the cache")
+    return pooled(held.digests, pooling) if pooling is not None and end == held.data.num_prompt_tokens else None
 
 
 def _failure(held: HeldRequest, end: int) -> str | None:

@@ -13,7 +13,7 @@ from kernelet.text.tokenizer import Tokenizer
 
 def test_describe():
     assert describe(null_config(vocab_size=77, max_model_len=99)) == ModelInfo(
-        vocab_size=77, max_model_len=99, num_layers=1, hidden_size=1, dtype="float32", row="null"
+        vocab_size=77, max_model_len=99, num_layers=1, hidden_size=4, dtype="float32", row="null"
     )
 
 

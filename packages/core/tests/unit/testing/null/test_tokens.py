@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import struct
+from fractions import Fraction
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelet.contracts.sampling import SamplerParams
-from kernelet.testing.null.tokens import digests, extend, generate, logprobs, mix, next_token
+from kernelet.testing.null.tokens import STATE_SIZE, digests, extend, generate, logprobs, mix, next_token, pooled
 
 GREEDY = SamplerParams(seed=1, temperature=0.0)
 tokens = st.lists(st.integers(0, 999), min_size=1, max_size=8)
@@ -57,3 +60,14 @@ def test_logprobs_list_the_token_first():
     assert (entry.token_ids, entry.ranks, entry.logprobs) == ([8, 8, 9], [1, 1, 2], [-1.0, -1.0, -2.0])
     assert logprobs(8, 0, 10).token_ids == [8]
     assert len(logprobs(8, -1, 10).token_ids) == 11
+
+
+@given(tokens, tokens)
+def test_pooled_states_are_of_all_tokens_before(one, other):
+    sequence = [*one, *other]
+    states = [struct.unpack("<4H", digest.to_bytes(8, "little")) for digest in digests(sequence)]
+    assert struct.unpack(f"{STATE_SIZE}f", pooled(digests(sequence), "last")) == tuple(
+        float(part - 0x8000) for part in states[-1]
+    )
+    mean = [float(Fraction(sum(column), len(states)) - 0x8000) for column in zip(*states, strict=True)]
+    assert struct.unpack(f"{STATE_SIZE}f", pooled(digests(sequence), "mean")) == pytest.approx(mean, rel=1e-6, abs=1e-3)
