@@ -1,11 +1,11 @@
-"""``kernelet bench``: how long requests take, how many tokens a second they make, how soon a start answers; kernels."""
+"""``kernelet bench``: latency, tokens a second, how soon a start answers; servers; kernels."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING
 
-from kernelet.cli import bench_kernels
+from kernelet.cli import bench_kernels, bench_serve
 from kernelet.cli.engine_options import MODEL_HELP, add_engine_options, resolved_options
 from kernelet.cli.output import print_json, print_table
 
@@ -37,6 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         one.add_argument("--json", action="store_true", help="one object")
         one.add_argument("--no-warm-up", action="store_true", help="measure the first request too")
         add_engine_options(one)
+    bench_serve.configure(commands.add_parser("serve", help="a server, under load from this process"))
     bench_kernels.configure(commands.add_parser("kernels", help="the platform's kernels, without a model"))
 
 
@@ -44,6 +45,8 @@ def run(options: argparse.Namespace) -> int:
     """Measures and prints."""
     if options.kind == "kernels":
         return bench_kernels.run(options)
+    if options.kind == "serve":
+        return bench_serve.run(options)
     resolved = resolved_options(options)
     from kernelet.cli import measure
 
