@@ -121,8 +121,15 @@ class Device(ABC):
     """
 
     @abstractmethod
-    def __init__(self, settings: Settings, local_rank: int) -> None:
-        """Touches nothing yet."""
+    def __init__(self, settings: Settings, local_rank: int, local_size: int = 1) -> None:
+        """Touches nothing yet.
+
+        Args:
+            settings: The plugin's.
+            local_rank: Which of this machine's workers this is.
+            local_size: How many they are: what they share (processors, memory) is divided by it. Given only where it is
+                not 1. Since platform 1.3.
+        """
 
     @abstractmethod
     def init(self) -> None:

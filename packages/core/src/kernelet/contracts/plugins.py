@@ -38,8 +38,30 @@ class Choice(Generic[OfferT_co]):
     invited: bool = False
 
 
+class PluginManifest(Protocol):
+    """What runs here, for processes that are to run the same."""
+
+    @property
+    def digest(self) -> str:
+        """The same wherever the same plugins run."""
+        ...
+
+    def encode(self) -> bytes:
+        """The manifest as a parent sends it to a child."""
+        ...
+
+
 class PluginView(Protocol):
     """Sealed registries and the selection rules over them."""
+
+    @property
+    def manifest(self) -> PluginManifest:
+        """What runs here: an executor's workers load exactly that. Since executor 1.2.
+
+        Raises:
+            PluginError: this view has none.
+        """
+        ...
 
     def offers(self, kind: type[OfferT]) -> Sequence[Owned[OfferT]]:
         """All offers of a kind (exact class), sorted by name."""

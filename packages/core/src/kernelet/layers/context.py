@@ -13,8 +13,33 @@ from kernelet.contracts.executor import Communicator, LayerPlan
 from kernelet.contracts.op import PackedWeights
 from kernelet.contracts.plugins import PluginView
 from kernelet.contracts.quant import QuantizationMethod
+from kernelet.errors import ConfigError
 from kernelet.layers.dtypes import dtype_name
 from kernelet.layers.ops import OpTable
+
+
+class UnevenError(ConfigError):
+    """A size of the model cannot be divided over the ranks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Need:
+    """A size that ranks share; see ``TensorParallel.share``."""
+
+    total: int
+    what: str
+    unit: int = 1
+    repeats: bool = False
+
+    def fits(self, size: int) -> bool:
+        """Whether so many ranks can share it."""
+        if self.repeats and size > self.total:
+            return size % self.total == 0
+        return size == 1 or self.total % (size * self.unit) == 0
+
+    def __str__(self) -> str:
+        groups = f" in groups of {self.unit}" if self.unit > 1 else ""
+        return f"{self.what}: {self.total}{groups}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,15 +50,22 @@ class TensorParallel:
     size: int
     communicator: Communicator | None = None
 
-    def share(self, total: int, what: str) -> int:
+    def share(self, total: int, what: str, *, unit: int = 1, repeats: bool = False) -> int:
         """This rank's part of a size that all ranks share evenly.
 
+        Args:
+            total: Over all ranks.
+            what: What is divided, for people.
+            unit: What is not cut: parts are multiples of it, where there are several.
+            repeats: With fewer than ranks, several ranks hold the same.
+
         Raises:
-            ValueError: if it does not divide.
+            UnevenError: if it does not divide.
         """
-        if total % self.size:
-            raise ValueError(f"{what}: {total} cannot be divided over {self.size} tensor-parallel ranks")
-        return total // self.size
+        need = Need(total=total, what=what, unit=unit, repeats=repeats)
+        if not need.fits(self.size):
+            raise UnevenError(f"{need} cannot be divided over {self.size} tensor-parallel ranks")
+        return max(1, total // self.size)
 
     def sum(self, x: torch.Tensor) -> torch.Tensor:
         """Sum over ranks."""
@@ -43,14 +75,34 @@ class TensorParallel:
         return summed
 
     def gather(self, x: torch.Tensor) -> torch.Tensor:
-        """Concatenation of the last axis over ranks."""
+        """Concatenation of the last axis over ranks, on rank 0; the others get no rows."""
         if self.communicator is None:
             return x
         gathered: torch.Tensor = self.communicator.all_gather(x, axis=-1)
-        return gathered
+        return gathered if self.rank == 0 else gathered[:0]
 
 
 SINGLE_RANK = TensorParallel(rank=0, size=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recording(TensorParallel):
+    """One rank, which notes what more of them would share."""
+
+    needs: list[Need] = field(default_factory=list)
+
+    def share(self, total: int, what: str, *, unit: int = 1, repeats: bool = False) -> int:
+        self.needs.append(Need(total=total, what=what, unit=unit, repeats=repeats))
+        return super().share(total, what, unit=unit, repeats=repeats)
+
+    def sizes(self) -> list[int]:
+        """Numbers of ranks that can share all of it."""
+        most = min((need.total for need in self.needs if not need.repeats), default=1)
+        return [size for size in range(1, most + 1) if all(need.fits(size) for need in self.needs)]
+
+    def advice(self) -> str:
+        """What an operator can do."""
+        return f"Sizes that work for this model: --tensor-parallel-size {', '.join(map(str, self.sizes()))}"
 
 
 @dataclass(kw_only=True)

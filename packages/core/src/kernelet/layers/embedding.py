@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from kernelet.errors import UnsupportedModelError
+from kernelet.layers.blocks import share_blocks
 from kernelet.layers.context import ModelContext
 from kernelet.layers.dtypes import dtype_name, wide
 from kernelet.layers.kept import Kept
@@ -17,9 +18,10 @@ from kernelet.layers.weights import Layer, Shard, Weight
 
 
 class Embedding(Layer):
-    """A table of rows, whole on every rank.
+    """A table of rows, which ranks share: each looks up its own, and the others' are zero in the sum over ranks.
 
     Attributes:
+        shard: This rank's rows.
         served: How the table is stored, and its kernel.
         scale: Factor of the rows, first rounded to the model's dtype where ``round_scale`` says so.
     """
@@ -37,8 +39,13 @@ class Embedding(Layer):
         round_scale: bool = False,
     ) -> None:
         super().__init__(name)
-        self.weight = Weight(context, f"{name}.weight", {"": Shard.whole(rows)}, Shard.whole(size))
-        self.served = serve(context, name, "embedding", (rows, size), size, head=self.makes_logits)
+        self.parallel = context.parallel
+        self.shard = Shard.even(context, rows, f"{name} (vocabulary)")
+        self.weight = Weight(context, f"{name}.weight", {"": self.shard}, Shard.whole(size))
+        part = Part(name=name, outputs=rows, rows=self.shard.size)
+        shape = (self.shard.size, size)
+        self.served = serve(context, name, "embedding", shape, size, [part], head=self.makes_logits)
+        share_blocks(context, name, self.served.scheme, [self.shard], Shard.whole(size))
         self.kernel = self.served.kernel
         self.dtype = context.dtype
         self.weight.scheme = self.served.scheme
@@ -54,20 +61,27 @@ class Embedding(Layer):
 
     def forward(self, ids: Tensor) -> Tensor:
         """int64 [tokens] -> [tokens, size], in the model's dtype, or wide where the kernel gives another."""
-        rows = self.rows(ids)
+        rows = self._shared_rows(ids)
         if rows.dtype is not self.dtype:
             rows = rows.to(wide(self.dtype))
         return rows if self.scale == 1.0 else rows * self.scale
 
     def rows(self, ids: Tensor) -> Tensor:
-        """Rows of the table, before the scale."""
+        """Rows of this rank's part of the table, before the scale."""
         return self.kernel.apply(ids, self.prepared, None)
+
+    def _shared_rows(self, ids: Tensor) -> Tensor:
+        if self.parallel.size == 1:
+            return self.rows(ids)
+        mine = (ids >= self.shard.start) & (ids < self.shard.start + self.shard.size)
+        rows = self.rows(torch.where(mine, ids - self.shard.start, 0))
+        return self.parallel.sum(torch.where(mine.unsqueeze(-1), rows, 0))
 
 
 class Head(Layer):
     """States to logits: ``scale * (states @ weight.T + bias)``, then the soft cap.
 
-    Ranks share the vocabulary; logits are gathered on all of them. A tied head has no weight of its own: a
+    Ranks share the vocabulary; logits are gathered on the first, which samples. A tied head has no weight of its own: a
     ``TiedEmbedding`` gives it its table.
 
     Attributes:
@@ -90,11 +104,12 @@ class Head(Layer):
     ) -> None:
         super().__init__(name)
         self.parallel = context.parallel
-        self.shard = Shard.even(context, rows, name)
+        self.shard = Shard.even(context, rows, f"{name} (vocabulary)")
         self.weight = None if tied else Weight(context, f"{name}.weight", {"": self.shard}, Shard.whole(size))
         self.bias_weight = Weight(context, f"{name}.bias", {"": self.shard}) if bias else None
         part = Part(name=name, outputs=rows, rows=self.shard.size)
         self.served = serve(context, name, "linear", (self.shard.size, size), size, [part], head=True)
+        share_blocks(context, name, self.served.scheme, [self.shard], Shard.whole(size))
         self.kernel = self.served.kernel
         self.scale = scale
         self.soft_cap = soft_cap
@@ -118,7 +133,7 @@ class Head(Layer):
         return self.served.prepare(table)
 
     def forward(self, states: Tensor) -> Tensor:
-        """[rows, size] -> [rows, vocab]."""
+        """[rows, size] -> [rows, vocab]; no rows on other ranks than the first."""
         logits = self.parallel.gather(self.kernel.apply(states, self.prepared, self.bias))
         if self.scale != 1.0:
             logits = logits * self.scale
@@ -157,7 +172,7 @@ class TiedEmbedding(Embedding):
     def reads_head(self) -> bool:
         """Whether rows are read from the head's weight, and there is no other table."""
         head = self.head
-        return head is not None and head.shard.size == head.shard.full and head.kernel.has_rows(dtype_name(self.dtype))
+        return head is not None and head.kernel.has_rows(dtype_name(self.dtype))
 
     def finish(self) -> None:
         if self.head is None:
@@ -167,10 +182,10 @@ class TiedEmbedding(Embedding):
         else:
             table = self.weight.take()
             self.prepared = self.served.prepare(table)
-            self.head.prepared = self.head.prepare(table[self.head.shard.slice])
+            self.head.prepared = self.head.prepare(table)
 
     def rows(self, ids: Tensor) -> Tensor:
-        """Rows of the table, before the scale."""
+        """Rows of this rank's part of the table, before the scale."""
         if self.head is not None and self.reads_head:
             return self.head.kernel.rows(ids, self.head.prepared)
         return super().rows(ids)

@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
+from kernelet.layers.blocks import share_blocks
 from kernelet.layers.context import ModelContext
 from kernelet.layers.kept import Kept
 from kernelet.layers.kernels import Part, serve
@@ -51,6 +52,7 @@ class Linear(Layer):
         shape = (sum(part.size for part in outputs.values()), inputs.size)
         parts = parts_of(sources or (name,), outputs)
         self.served = serve(context, name, "linear", shape, inputs.full, parts, router=router)
+        share_blocks(context, name, self.served.scheme, outputs.values(), inputs)
         self.kernel = self.served.kernel
         self.weight.scheme = self.served.scheme
         self.weight.kept = Kept(context, self.served)
@@ -159,7 +161,7 @@ class QKVLinear(Linear):
         query = Shard.even(context, num_heads, f"{name} (query heads)")
         key = kv_head_shard(context, num_kv_heads, name)
         outputs = {
-            part: Shard(heads.full * head_size, heads.start * head_size, heads.size * head_size)
+            part: Shard(heads.full * head_size, heads.start * head_size, heads.size * head_size, shared=True)
             for part, heads in (("q", query), ("k", key), ("v", key))
         }
         super().__init__(context, name, outputs=outputs, inputs=Shard.whole(inputs), bias=bias, sources=sources)
@@ -169,12 +171,9 @@ class QKVLinear(Linear):
 
 def kv_head_shard(context: ModelContext, num_kv_heads: int, what: str) -> Shard:
     """Key and value heads of this rank."""
-    size = context.parallel.size
-    if num_kv_heads >= size:
-        return Shard.even(context, num_kv_heads, f"{what} (key and value heads)")
-    if size % num_kv_heads:
-        raise ValueError(f"{what}: {size} tensor-parallel ranks cannot share {num_kv_heads} key and value heads")
-    return Shard(num_kv_heads, context.parallel.rank * num_kv_heads // size, 1)
+    parallel = context.parallel
+    size = parallel.share(num_kv_heads, f"{what} (key and value heads)", repeats=True)
+    return Shard(num_kv_heads, parallel.rank * num_kv_heads // parallel.size, size, shared=True)
 
 
 class RowParallelLinear(Linear):

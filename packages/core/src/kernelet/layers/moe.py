@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
+from kernelet.layers.blocks import share_blocks
 from kernelet.layers.context import ModelContext
 from kernelet.layers.dtypes import wide
 from kernelet.layers.kept import Kept
@@ -98,6 +99,8 @@ class Experts(Layer):
         modules = list(_parts(num_experts, [(down, Shard.whole(hidden))]))
         shape = (num_experts, hidden, share.size)
         self.down_served = serve(context, down_name, "grouped_linear", shape, middle, modules)
+        share_blocks(context, up_name, self.up_served.scheme, both.values(), Shard.whole(hidden))
+        share_blocks(context, down_name, self.down_served.scheme, [Shard.whole(hidden)], share)
         self.up_kernel, self.down_kernel = self.up_served.kernel, self.down_served.kernel
         self.gate_up.scheme, self.down.scheme = self.up_served.scheme, self.down_served.scheme
         self.gate_up.kept, self.down.kept = Kept(context, self.up_served), Kept(context, self.down_served)

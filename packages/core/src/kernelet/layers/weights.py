@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -28,11 +28,13 @@ class Shard:
         full: Elements over all ranks.
         start: First element of this rank.
         size: Elements of this rank.
+        shared: Other ranks hold other elements, if there are other ranks.
     """
 
     full: int
     start: int
     size: int
+    shared: bool = field(default=False, repr=False, compare=False)
 
     @classmethod
     def whole(cls, size: int) -> Shard:
@@ -44,10 +46,10 @@ class Shard:
         """Ranks hold equal consecutive parts.
 
         Raises:
-            ValueError: if it does not divide.
+            UnevenError: if it does not divide.
         """
         size = context.parallel.share(full, what)
-        return cls(full, context.parallel.rank * size, size)
+        return cls(full, context.parallel.rank * size, size, shared=True)
 
     @property
     def slice(self) -> slice:

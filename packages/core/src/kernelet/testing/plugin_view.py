@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from kernelet.contracts.attention import AttentionOffer, AttentionSpec
 from kernelet.contracts.offer import Offer, Settings
 from kernelet.contracts.op import OpOffer, Role, WeightKernelOffer, WeightScheme
-from kernelet.contracts.plugins import Choice, Owned
+from kernelet.contracts.plugins import Choice, Owned, PluginManifest
 from kernelet.errors import PluginError, SelectionError
 
 OfferT = TypeVar("OfferT", bound=Offer)
@@ -39,6 +39,10 @@ class FixedPlugins:
         self._targets = dict(targets or {})
         self._plugin = plugin
         self.asked: list[tuple[Role, str, tuple[int, ...]]] = []
+
+    @property
+    def manifest(self) -> PluginManifest:
+        raise PluginError(f"the plugin {self._plugin!r} was handed over: no other process can load it")
 
     def offers(self, kind: type[OfferT]) -> Sequence[Owned[OfferT]]:
         return [Owned(offer=offer, plugin=self._plugin) for offer in self._offers if type(offer) is kind]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import io
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +16,13 @@ from kernelet.contracts.executor import LayerPlan
 from kernelet.contracts.model import Model, ModelArchitectureOffer, ModelInfo
 from kernelet.contracts.op import PackedWeights
 from kernelet.contracts.plugins import Owned, PluginView
-from kernelet.errors import UnsupportedModelError
-from kernelet.layers.context import ModelContext
+from kernelet.errors import ConfigError, UnsupportedModelError
+from kernelet.layers.context import SINGLE_RANK, ModelContext, Recording, TensorParallel, UnevenError
 from kernelet.layers.dtypes import torch_dtype
 from kernelet.layers.ops import OpTable
 from kernelet.layers.weights import weight_bytes
 from kernelet.loading.loader import load
+from kernelet.loading.progress import Progress
 from kernelet.worker.checkpoint import open_checkpoint
 from kernelet.worker.quantization import make_quantization
 
@@ -45,7 +49,11 @@ class LoadedModel:
 
 
 def load_model(
-    config: EngineConfig, plugins: PluginView, device: Any, packed: PackedWeights | None = None
+    config: EngineConfig,
+    plugins: PluginView,
+    device: Any,
+    packed: PackedWeights | None = None,
+    parallel: TensorParallel = SINGLE_RANK,
 ) -> LoadedModel:
     """Builds the architecture that the configuration names and fills it.
 
@@ -54,9 +62,11 @@ def load_model(
         plugins: Offer architectures, formats and kernels.
         device: Where weights live.
         packed: Where prepared weights are kept between starts.
+        parallel: The ranks that share each layer.
 
     Raises:
         UnsupportedModelError: if no plugin offers the architecture.
+        ConfigError: if so many ranks cannot share the model; lists the numbers that can.
         WeightsError: if the checkpoint does not fit.
     """
     owned = _architecture(config.model.architecture, plugins)
@@ -70,14 +80,15 @@ def load_model(
         block_size=config.cache.block_size,
         quantization=make_quantization(config.model, plugins),
         packed=packed,
+        parallel=parallel,
     )
     info: ModelInfo = plugins.load(owned, owned.offer.describe)(config.model.hf_config)
-    model: Model = plugins.load(owned)(context)
+    model = build(plugins.load(owned), context)
     for entry in context.quantization.unused() if context.quantization else ():
         logger.warning("quantization %s: %s matches no module of the model", config.model.quantization, entry)
     size = weight_bytes(model) if isinstance(model, torch.nn.Module) else 0
     reader = open_checkpoint(config.model, plugins)
-    load(model, reader)
+    load(model, reader, Progress("", 0, io.StringIO()) if parallel.rank else None)  # one bar is enough
     if packed is not None:
         packed.close()
     return LoadedModel(
@@ -87,6 +98,20 @@ def load_model(
         weight_bytes=size,
         mapped_bytes=reader.mapped_bytes(),
     )
+
+
+def build(kind: Callable[[ModelContext], Model], context: ModelContext) -> Model:
+    """Makes the model; its weights are unset.
+
+    Raises:
+        ConfigError: if so many ranks cannot share it; lists the numbers that can.
+    """
+    try:
+        return kind(context)
+    except UnevenError as error:
+        whole = Recording(rank=0, size=1)
+        kind(dataclasses.replace(context, parallel=whole, layer_plans=[]))
+        raise ConfigError(f"{error}. {whole.advice()}") from error
 
 
 def _architecture(name: str, plugins: PluginView) -> Owned[ModelArchitectureOffer]:

@@ -41,9 +41,17 @@ def prompt_logprobs(
     start = entry.num_computed_tokens
     wanted = min(start + entry.num_tokens, held.num_prompt_tokens - 1) - start
     found: list[TokenLogprobs] = []
+    failure: ValueError | None = None
     for low in range(0, wanted, SLICE):
         high = min(low + SLICE, wanted)
         targets = tokens[start + low + 1 : start + high + 1].tolist()
         logits = wide(compute_logits(states[low:high]))
-        found += rows_logprobs(logits, targets, [count] * (high - low))
+        if not len(logits):  # they are on another rank
+            continue
+        try:
+            found += rows_logprobs(logits, targets, [count] * (high - low))
+        except ValueError as error:  # all ranks go on together
+            failure = failure or error
+    if failure is not None:
+        raise failure
     return found

@@ -12,12 +12,14 @@ from torch import Tensor
 from kernelet.contracts.executor import SampledRequest, SamplePlan, ScheduledRequest, StepPlan, StepResult
 from kernelet.contracts.model import Model, StepInputs
 from kernelet.contracts.sampling import TokenLogprobs
+from kernelet.layers.context import SINGLE_RANK, TensorParallel
 from kernelet.sampling.sampler import Outcome, Sampler
 from kernelet.worker.batch import BatchState, HeldRequest
 from kernelet.worker.inputs import StepArrays, build_inputs
 from kernelet.worker.kv_cache import KVCaches
 from kernelet.worker.pooling import pool
 from kernelet.worker.prompt_logprobs import prompt_logprobs
+from kernelet.worker.ranks import tell_ranks
 
 Work = tuple[HeldRequest, ScheduledRequest]
 
@@ -32,6 +34,7 @@ class PendingStep:
         sampled: The requests of the rows of ``logits``.
         prompt: Prompt log-probabilities by request id.
         pooled: Pooled states by request id.
+        failed: Why requests failed where only one rank could notice.
     """
 
     plan: StepPlan
@@ -39,6 +42,7 @@ class PendingStep:
     sampled: list[str] = field(default_factory=list)
     prompt: dict[str, list[TokenLogprobs]] = field(default_factory=dict)
     pooled: dict[str, bytes] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
 
 
 class ModelRunner:
@@ -50,9 +54,19 @@ class ModelRunner:
         sampler: The sampler.
         batch: The requests.
         device: Where tensors live.
+        parallel: The ranks that run the same steps; the first one samples.
     """
 
-    def __init__(self, model: Model, caches: KVCaches, sampler: Sampler, batch: BatchState, device: Any) -> None:
+    def __init__(
+        self,
+        model: Model,
+        caches: KVCaches,
+        sampler: Sampler,
+        batch: BatchState,
+        device: Any,
+        parallel: TensorParallel = SINGLE_RANK,
+    ) -> None:
+        self._parallel = parallel
         self._model = model
         self._caches = caches
         self._sampler = sampler
@@ -91,13 +105,17 @@ class ModelRunner:
     def sample(self, pending: PendingStep, plan: SamplePlan) -> StepResult:
         """Second half of a step: one token for each request whose logits were computed."""
         outcomes: dict[str, Outcome] = {}
-        if pending.logits is not None:
-            for outcome in self._sampler.sample(pending.logits, pending.sampled, plan.mask_rows):
-                outcomes[outcome.request_id] = outcome
-                held = self._batch[outcome.request_id]
-                held.error = held.error or outcome.error
-                if outcome.error is None:
-                    self._batch.append(held, outcome.token)
+        if self._parallel.rank == 0 and pending.logits is not None:
+            found = self._sampler.sample(pending.logits, pending.sampled, plan.mask_rows)
+            outcomes = {outcome.request_id: outcome for outcome in found}
+        for request_id, error in pending.failed.items():
+            self._batch[request_id].error = self._batch[request_id].error or error
+        tell_ranks(self._parallel, self._device, pending.plan.scheduled, self._batch, outcomes)
+        for outcome in outcomes.values():
+            held = self._batch[outcome.request_id]
+            held.error = held.error or outcome.error
+            if outcome.error is None:
+                self._batch.append(held, outcome.token)
         results = tuple(
             self._result(entry, pending, outcomes.get(entry.request_id)) for entry in pending.plan.scheduled
         )
@@ -113,7 +131,7 @@ class ModelRunner:
                     held, entry, rows, self._batch.tokens[held.row], self._model.compute_logits
                 )
             except ValueError as error:
-                held.error = str(error)
+                pending.failed[held.request_id] = str(error)
 
     def _logits(self, pending: PendingStep, work: Sequence[Work], arrays: StepArrays, states: Tensor) -> None:
         rows = [index for index, (held, entry) in enumerate(work) if entry.sample and held.error is None]

@@ -14,6 +14,7 @@ from kernelet.contracts.cache import CacheConfigPlan, FullAttentionSpec, Sliding
 from kernelet.contracts.executor import EnginePlan, SamplePlan, StepPlan, StepResult, Worker, WorkerContext
 from kernelet.contracts.platform import Device, PlatformOffer
 from kernelet.errors import PluginError
+from kernelet.layers.context import SINGLE_RANK
 from kernelet.sampling.sampler import Sampler
 from kernelet.worker.batch import BatchState
 from kernelet.worker.inputs import StepArrays
@@ -21,6 +22,7 @@ from kernelet.worker.kv_cache import KVCaches
 from kernelet.worker.memory import activation_bytes
 from kernelet.worker.model import LoadedModel, load_model
 from kernelet.worker.processors import make_processors
+from kernelet.worker.ranks import join_ranks
 from kernelet.worker.runner import ModelRunner, PendingStep
 from kernelet.worker.sampling_op import select_sample
 from kernelet.worker.steps import StepThread
@@ -44,14 +46,23 @@ class ModelWorker(Worker):
         self._thread = StepThread(inline="streams" in context.platform.capabilities.features)
         self._waiting: deque[StepPlan] = deque()
         self._started: tuple[int, Future[PendingStep]] | None = None
+        self._parallel = SINGLE_RANK
 
     def init_device(self) -> None:
         self._thread.run(self._device.init)
         self._device.manual_seed(self._config.model.seed)
+        self._parallel = self._thread.run(partial(join_ranks, self._context))
 
     def load_model(self) -> None:
         self._loaded: LoadedModel = self._thread.run(
-            partial(load_model, self._config, self._plugins, self._device.tensor_device, self._device.packed_weights())
+            partial(
+                load_model,
+                self._config,
+                self._plugins,
+                self._device.tensor_device,
+                self._device.packed_weights(),
+                self._parallel,
+            )
         )
         self._caches = KVCaches(self._plugins, self._device.tensor_device)
         self._sample, self._sample_plan = select_sample(self._plugins, self._config.model.dtype)
@@ -75,7 +86,9 @@ class ModelWorker(Worker):
         processors = make_processors(self._config.plugins.logits_processors, self._plugins, model.vocab_size)
         sampler = Sampler(model.vocab_size, torch.device(self._device.tensor_device), processors, self._sample)
         batch = BatchState([group.spec for group in cache.groups], scheduler.max_num_seqs, model.max_model_len, sampler)
-        self._runner = ModelRunner(self._loaded.model, self._caches, sampler, batch, self._device.tensor_device)
+        self._runner = ModelRunner(
+            self._loaded.model, self._caches, sampler, batch, self._device.tensor_device, self._parallel
+        )
         self._num_groups = len(cache.groups)
 
     def compile_or_warm_up_model(self) -> None:
@@ -130,6 +143,8 @@ class ModelWorker(Worker):
         return result.result()
 
     def shutdown(self) -> None:
+        if self._parallel.communicator is not None:
+            self._thread.run(self._parallel.communicator.close)
         self._thread.close()
         self._device.close()
 
@@ -144,7 +159,8 @@ class ModelWorker(Worker):
 
     def _make_device(self) -> Device:
         owned = self._plugins.select(PlatformOffer, self._context.platform.name).chosen
-        device = self._plugins.load(owned)(self._plugins.settings(owned.plugin), self._context.local_rank)
+        sharers = (self._context.local_size,) if self._context.local_size > 1 else ()
+        device = self._plugins.load(owned)(self._plugins.settings(owned.plugin), self._context.local_rank, *sharers)
         if not isinstance(device, Device):
             raise PluginError(f"{owned.plugin}: {owned.offer.target} of offer {owned.offer.name!r} is no Device")
         return device
