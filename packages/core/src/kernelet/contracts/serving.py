@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from kernelet.config import EngineConfig
     from kernelet.contracts.executor import EnginePlan
-    from kernelet.contracts.pooling import PoolingOutput, PoolingParams, PoolingRequestOutput
+    from kernelet.contracts.pooling import PoolingParams, PoolingRequestOutput
     from kernelet.contracts.sampling import SamplingParams
     from kernelet.engine.prompts import ParsedPrompt, Prompt
     from kernelet.engine.stats import EngineStats
@@ -77,7 +77,7 @@ class EngineRequests(ABC):
 
     @property
     def supported_tasks(self) -> tuple[str, ...]:
-        """What the model can be asked for: ``"generate"``, ``"embed"``."""
+        """What can be asked for: ``"generate"``, ``"embed"``, and ``"plugin"`` where an IO processor runs."""
         return ("generate",)
 
     @abstractmethod
@@ -118,13 +118,16 @@ class EngineRequests(ABC):
 
     async def encode(
         self,
-        prompt: Prompt | ParsedPrompt,
+        prompt: Prompt | Mapping[str, Any] | ParsedPrompt,
         pooling_params: PoolingParams | None = None,
         request_id: str | None = None,
         *,
         priority: int = 0,
-    ) -> PoolingRequestOutput[PoolingOutput]:
+    ) -> PoolingRequestOutput[Any]:
         """Pools the hidden states of one prompt. Cancelling the task aborts the request.
+
+        ``{"data": ...}`` is given to the engine's IO processor; what that made of it is ``outputs`` of the result,
+        which is a ``PoolingOutput`` otherwise.
 
         Raises:
             RequestError: the request is wrong, or failed by itself; or the model does not pool.

@@ -14,6 +14,7 @@ from kernelet.contracts.serving import EngineClient, EngineHealth
 from kernelet.engine.frontend import Frontend
 from kernelet.engine.input_processor import check_request_id
 from kernelet.engine.owned_request import OwnedRequest
+from kernelet.engine.pooling_client import PoolingClient
 from kernelet.engine.prompts import ParsedPrompt, Prompt
 from kernelet.engine.started import StartedEngine
 from kernelet.engine.stats import EngineStats
@@ -27,7 +28,7 @@ Item = Sequence[EngineOutput] | EngineDeadError | None
 """What comes to a request's iteration; None: it was aborted by name."""
 
 
-class AsyncLLM(StartedEngine, EngineClient):
+class AsyncLLM(PoolingClient, StartedEngine, EngineClient):
     """A model that answers many requests at once, each as an asynchronous iteration.
 
     Making one loads the model and blocks; in a running event loop use ``await AsyncLLM.create(...)``.

@@ -108,6 +108,27 @@ class InputProcessor:
             choices=tuple(make_choices(request_id, worker_params, checked, shared)),
         )
 
+    def prepare_pooled(self, prompt: object, pooling: str, *, request_id: str, priority: object = 0) -> EngineRequest:
+        """The request of a prompt that generates nothing: its states are pooled.
+
+        Raises:
+            RequestError: the first thing that is wrong with it.
+        """
+        parsed = parse_prompt(prompt)
+        ids = self.token_ids(parsed)
+        resolve_max_tokens(len(ids), 0, self._model.max_model_len)
+        self._platform.validate_request(len(ids), SamplingParams(max_tokens=0))
+        return EngineRequest(
+            request_id=request_id,
+            prompt_token_ids=ids,
+            params=SamplerParams(seed=0),
+            max_tokens=0,
+            priority=integer("priority", priority, -MAX_PRIORITY, MAX_PRIORITY),
+            arrival_time=time.monotonic(),
+            cache_salt=parsed.cache_salt,
+            pooling=pooling,
+        )
+
     def token_ids(self, prompt: object) -> list[int]:
         """The checked token ids of a prompt in any form.
 

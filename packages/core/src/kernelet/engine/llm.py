@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Self
 
 from kernelet.contracts.sampling import SamplingParams
 from kernelet.engine.input_processor import PreparedRequest
+from kernelet.engine.pooling_llm import PoolingLLM
 from kernelet.engine.progress import Progress, progress_bar
 from kernelet.engine.prompts import ParsedPrompt, Prompt, split_prompts
+from kernelet.engine.several import each, one_each, raise_first_failure
 from kernelet.engine.started import StartedEngine
 from kernelet.engine.stats import EngineStats
-from kernelet.errors import EngineDeadError, ParameterError, RequestError, RequestFailedError
+from kernelet.errors import EngineDeadError, RequestFailedError
 from kernelet.request.outputs import EngineOutput, RequestOutput
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ Arrivals = queue.SimpleQueue[Outputs]
 Message = Mapping[str, Any]
 
 
-class LLM(StartedEngine):
+class LLM(PoolingLLM, StartedEngine):
     """A model, loaded into this process.
 
     Args:
@@ -180,37 +182,3 @@ class LLM(StartedEngine):
             results = [owner.snapshot() for owner in owners]
             raise_first_failure([owner.error for owner in owners], results)
         return results
-
-
-def raise_first_failure(errors: Sequence[str | None], results: Sequence[RequestOutput]) -> None:
-    """Raises RequestFailedError if a request failed, with everything that was made."""
-    failed = [(index, error) for index, error in enumerate(errors) if error is not None]
-    if failed:
-        index, message = failed[0]
-        raise RequestFailedError(message if len(errors) == 1 else f"prompts[{index}]: {message}", outputs=results)
-
-
-def one_each(name: str, value: object, count: int, default: Any) -> list[Any]:
-    """One value a prompt: a list as it is, anything else for all.
-
-    Raises:
-        ParameterError: the list has another length.
-    """
-    if not isinstance(value, list | tuple):
-        return [default if value is None else value] * count
-    if len(value) != count:
-        raise ParameterError(name, f"got {len(value)} for {count} prompts: give one for all, or one each")
-    return list(value)
-
-
-def each(entries: Sequence[Any], name: str, check: Callable[[Any], Any]) -> list[Any]:
-    """Checks all entries before anything runs; the error of one among several names its index."""
-    found = []
-    for index, entry in enumerate(entries):
-        try:
-            found.append(check(entry))
-        except RequestError as error:
-            if len(entries) > 1:
-                error.args = (f"{name}[{index}]: {error}",)
-            raise
-    return found

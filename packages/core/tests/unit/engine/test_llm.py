@@ -8,7 +8,8 @@ import weakref
 import pytest
 
 from kernelet.contracts.sampling import SamplerParams, SamplingParams
-from kernelet.engine.llm import LLM, raise_first_failure
+from kernelet.engine.llm import LLM
+from kernelet.engine.several import raise_first_failure
 from kernelet.errors import ChatTemplateError, EngineDeadError, ParameterError, PromptError, RequestFailedError
 from kernelet.testing.null.tokens import generate
 

@@ -14,6 +14,7 @@ from kernelet.contracts.sampling import SamplerParams
 from kernelet.engine.core import EngineCore
 from kernelet.request.request import EngineRequest
 from kernelet.testing.null.model import FULL, null_config
+from kernelet.testing.null.tokens import STATE_SIZE
 from kernelet.testing.null.worker import NullWorker
 
 NO_PLUGINS = cast("PluginView", None)
@@ -76,6 +77,7 @@ def null_engine_config(
         vocab_size=vocab_size,
         max_model_len=max_model_len,
         num_layers=len(layer_types),
+        hidden_size=STATE_SIZE,
     )
     return EngineConfig(model=model, cache=cache or CacheConfig(), scheduler=scheduler or SchedulerConfig())
 
