@@ -30,7 +30,7 @@ TABLE = {
     "cli": PLANES | {"engine", "kernel"},
     "testing": PLANES | {"engine", "kernel", "hookspecs", "worker", "sampling", "layers", "loading"},
 }
-KERNEL_USERS = {"kernelet.engine.bootstrap"}
+KERNEL_USERS = {"kernelet.engine.bootstrap", "kernelet.engine.sandbox.child"}
 PLUGINS_MAY_USE = BASE | {"hookspecs", "request", "text", "layers", "loading", "sampling", "worker"}
 TORCH_LAYERS = {"worker", "sampling", "layers", "loading"}
 TORCH_SUITES = {

@@ -108,6 +108,36 @@ class ChatTemplateError(RequestError):
     """The chat template is missing, failed, or refused the messages."""
 
 
+class SandboxError(RequestError):
+    """What a request asked for was run in a helper process, and that process failed."""
+
+
+class SandboxTimeoutError(SandboxError):
+    """It took too long."""
+
+
+class SandboxMemoryError(SandboxError):
+    """It needs too much memory."""
+
+
+class SandboxBusyError(SandboxError):
+    """Too much of this kind is being worked on; nothing is wrong with the request."""
+
+
+class SandboxTargetError(SandboxError):
+    """What ran in the helper raised something.
+
+    Attributes:
+        error: Name of the exception's class.
+        text: The exception's own message.
+    """
+
+    def __init__(self, message: str, *, error: str = "", text: str = "") -> None:
+        super().__init__(message)
+        self.error = error
+        self.text = text
+
+
 class RequestFailedError(RequestError):
     """A request was accepted and then failed by itself while it ran.
 

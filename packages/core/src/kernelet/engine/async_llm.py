@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Self
@@ -107,7 +108,7 @@ class AsyncLLM(PoolingClient, StartedEngine, EngineClient):
                 raise RequestFailedError(request.error)
             yield output
 
-    def chat(
+    async def chat(
         self, messages: Sequence[Mapping[str, Any]], sampling_params: SamplingParams | None = None, **template: Any
     ) -> AsyncGenerator[RequestOutput, None]:
         """``generate`` for the prompt that the chat template makes of messages.
@@ -120,10 +121,13 @@ class AsyncLLM(PoolingClient, StartedEngine, EngineClient):
         Raises:
             ChatTemplateError: the model has no template, or it refused the messages.
         """
-        return self.generate(self._frontend.chat_prompt(messages, **template), sampling_params)
+        prompt = await self.chat_prompt(messages, **template)
+        async with contextlib.aclosing(self.generate(prompt, sampling_params)) as outputs:
+            async for output in outputs:
+                yield output
 
     async def chat_prompt(self, messages: Sequence[Mapping[str, Any]], **template: Any) -> ParsedPrompt:
-        return await asyncio.to_thread(self._frontend.chat_prompt, messages, **template)
+        return await self._frontend.chats.prompt_async(messages, **template)
 
     async def abort(self, request_id: str) -> None:
         items = self._open.get(request_id)

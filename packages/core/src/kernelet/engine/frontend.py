@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from kernelet.config import EngineConfig
+from kernelet.engine.chat_prompts import ChatPrompts
 from kernelet.engine.core_client import CoreClient, Sink
 from kernelet.engine.input_processor import InputProcessor, PreparedRequest
+from kernelet.engine.io_processor import NONE_RUNS, NamedIOProcessor
 from kernelet.engine.owned_request import OwnedRequest
+from kernelet.engine.pooling import PoolingProcessor
 from kernelet.engine.prompts import ParsedPrompt
-from kernelet.errors import ChatTemplateError
+from kernelet.engine.sandbox.pool import Sandbox
+from kernelet.errors import PromptError
 from kernelet.text.chat_template import ChatTemplate
 from kernelet.text.tokenizer import Tokenizer
 
@@ -27,6 +32,8 @@ class Frontend:
         chat_template: None where the model has no tokenizer.
         input_processor: Checks requests.
         close: Stops the engine and ends the process's plugins. May be called twice.
+        io_processor: What ``{"data": ...}`` is given to; None: nobody.
+        sandbox: Runs what came with requests and could run for ever.
     """
 
     client: CoreClient
@@ -35,6 +42,23 @@ class Frontend:
     chat_template: ChatTemplate | None
     input_processor: InputProcessor
     close: Callable[[], None]
+    io_processor: NamedIOProcessor | None = None
+    sandbox: Sandbox = field(default_factory=Sandbox)
+
+    @cached_property
+    def pooling(self) -> PoolingProcessor:
+        """Checks prompts that are pooled."""
+        return PoolingProcessor(self.input_processor, self.config.model)
+
+    def need_io_processor(self) -> NamedIOProcessor:
+        """The IO processor.
+
+        Raises:
+            PromptError: there is none.
+        """
+        if self.io_processor is None:
+            raise PromptError(NONE_RUNS)
+        return self.io_processor
 
     def own(self, request: PreparedRequest, sink: Sink) -> OwnedRequest:
         """The owner of a request; entering it sends the request."""
@@ -42,29 +66,11 @@ class Frontend:
         share_from = cache.block_size if cache.enable_prefix_caching else None
         return OwnedRequest(self.client, request, sink, self.tokenizer, share_from)
 
-    def chat_prompt(
-        self,
-        messages: Sequence[Mapping[str, Any]],
-        *,
-        chat_template: str | None = None,
-        add_generation_prompt: bool = True,
-        continue_final_message: bool = False,
-        tools: Sequence[Mapping[str, Any]] | None = None,
-        chat_template_kwargs: Mapping[str, Any] | None = None,
-    ) -> ParsedPrompt:
-        """Messages as the text that the model's template makes of them.
+    @cached_property
+    def chats(self) -> ChatPrompts:
+        """Makes prompts of messages."""
+        return ChatPrompts(self.config.model.model, self.chat_template, self.sandbox)
 
-        Raises:
-            ChatTemplateError: the model has no template, or it refused the messages.
-        """
-        if self.chat_template is None:
-            raise ChatTemplateError(f"{self.config.model.model} has no tokenizer, so it has no chat template")
-        text = self.chat_template.render(
-            messages,
-            tools=tools,
-            add_generation_prompt=add_generation_prompt,
-            continue_final_message=continue_final_message,
-            template=chat_template,
-            template_kwargs=chat_template_kwargs,
-        )
-        return ParsedPrompt(text=text, add_special_tokens=False)
+    def chat_prompt(self, messages: Sequence[Mapping[str, Any]], **template: Any) -> ParsedPrompt:
+        """Messages as the text that a template makes of them: see ``ChatPrompts.prompt``."""
+        return self.chats.prompt(messages, **template)

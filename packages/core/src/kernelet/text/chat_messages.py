@@ -7,6 +7,9 @@ from typing import Any, Final
 
 from kernelet.errors import ChatTemplateError
 
+MAX_DEPTH: Final = 64
+"""How deep objects and lists may be nested in each other."""
+
 # Names under which reasoning is passed; templates read any of them. The first is the usual one.
 _REASONING_FIELDS: Final = ("reasoning_content", "thinking", "reasoning")
 
@@ -43,12 +46,14 @@ def plain_list_of_objects(value: object, name: str) -> list[dict[str, Any]] | No
     return [plain(item, f"{name}[{place}]") for place, item in enumerate(value)]
 
 
-def plain(value: object, where: str) -> Any:
+def plain(value: object, where: str, depth: int = 0) -> Any:
     """`value` rebuilt of dict, list, str, int, float, bool and None.
 
     Raises:
-        ChatTemplateError: Something in it has no such form; `where` names it.
+        ChatTemplateError: Something in it has no such form, or it is nested too deep; `where` names it.
     """
+    if depth > MAX_DEPTH:
+        raise ChatTemplateError(f"{where[:100]} is nested in more than {MAX_DEPTH} objects and lists: flatten it")
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -58,9 +63,9 @@ def plain(value: object, where: str) -> Any:
     if isinstance(value, float):
         return float.__float__(value)
     if isinstance(value, Mapping):
-        return {plain(key, where): plain(item, f"{where}.{key}") for key, item in value.items()}
+        return {plain(key, where): plain(item, f"{where}.{key}", depth + 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(item, f"{where}[{place}]") for place, item in enumerate(value)]
+        return [plain(item, f"{where}[{place}]", depth + 1) for place, item in enumerate(value)]
     raise ChatTemplateError(f"{where} is a {type(value).__name__}: only what JSON has can be given to a chat template")
 
 

@@ -114,6 +114,15 @@ class ChatTemplate:
         )
         return _cut_at_mark(text, last) if continue_final_message else text
 
+    def is_own(self, template: str | None) -> bool:
+        """Whether what ``render`` is given means one of the model's templates."""
+        return template is None or template in self.templates
+
+    @property
+    def special_tokens(self) -> Mapping[str, str]:
+        """Text by role, as templates see it."""
+        return self._special_tokens
+
     def _choose(self, template: str | None, *, has_tools: bool) -> str:
         """The source to use."""
         if template is not None:
@@ -141,6 +150,10 @@ class ChatTemplate:
                 f"the chat template is not valid Jinja (line {error.lineno}): {error.message}: "
                 "correct it, or name another template"
             ) from error
+        except MemoryError:
+            raise
+        except Exception as error:  # too deep for Jinja or for Python's compiler
+            raise ChatTemplateError(f"the chat template does not compile: {type(error).__name__}: {error}") from error
         with self._lock:
             if len(self._compiled) >= _MAX_COMPILED:
                 self._compiled.pop(next(iter(self._compiled)))
@@ -155,6 +168,8 @@ class ChatTemplate:
             raise ChatTemplateError(f"the chat template refused the messages: {error.message}") from error
         except TemplateError as error:
             raise ChatTemplateError(f"the chat template failed: {error.message}") from error
+        except MemoryError:
+            raise
         except Exception as error:  # a template is code of somebody else: it may raise anything
             raise ChatTemplateError(f"the chat template failed: {type(error).__name__}: {error}") from error
 

@@ -1,0 +1,132 @@
+"""One helper process, as its parent sees it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from typing import Final
+
+import msgspec
+
+from kernelet.engine.sandbox.messages import Call, Hello, Reply, Started, receive, send
+from kernelet.errors import SandboxError, SandboxMemoryError, SandboxTargetError, SandboxTimeoutError
+
+START_SECONDS: Final = 120.0
+"""How long a helper may take until a call starts: to start itself, to import the target, to load plugins."""
+
+END_SECONDS: Final = 1.0
+"""How long a helper that is told to end may take."""
+
+_COMMAND: Final = "from kernelet.engine.sandbox.child import main; main()"
+_OVERHEAD: Final = 1 << 16
+
+
+class HelperProcess:
+    """Starts on construction. Used by one thread at a time; ``kill`` may come from any.
+
+    Attributes:
+        usable: It may be given a call.
+    """
+
+    def __init__(self, hello: Hello) -> None:
+        self._channel, theirs = socket.socketpair()
+        with theirs:
+            # -P: nothing of the working folder is imported; a session of its own: killed with all that it starts
+            command = [sys.executable, "-u", "-P", "-c", _COMMAND]
+            self._process = subprocess.Popen(command, stdin=theirs.fileno(), start_new_session=True)
+        self.usable = True
+        try:
+            send(self._channel, hello, START_SECONDS)
+        except OSError:
+            self.kill()
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    def alive(self) -> bool:
+        """Whether it has not ended by itself."""
+        return self.usable and self._process.poll() is None
+
+    def call(self, call: Call, what: str, max_result_bytes: int) -> bytes:
+        """Runs a target. After an error that says the helper was stopped, or has ended, it is not usable.
+
+        Raises:
+            SandboxError: see ``Sandbox.call``.
+        """
+        self.usable, limit = False, max_result_bytes + _OVERHEAD
+        try:
+            send(self._channel, call, START_SECONDS)
+            reply = self._receive(limit, START_SECONDS, what)
+        except TimeoutError:
+            raise SandboxError(f"{what} failed: the process for it did not start in {START_SECONDS:g} s") from None
+        except OSError:
+            raise self._ended(what) from None
+        if isinstance(reply, Started):
+            reply = self._result(limit, call.seconds, what)
+        self.usable = not reply.is_last
+        if reply.out_of_memory:
+            raise SandboxMemoryError(f"{what} needs more memory than it may have and was stopped")
+        if reply.error:
+            text = f"{reply.error}: {reply.message}" if reply.message else reply.error
+            raise SandboxTargetError(f"{what} failed: {text}", error=reply.error, text=reply.message)
+        return reply.result
+
+    def _result(self, limit: int, seconds: float, what: str) -> Reply:
+        """The reply of a target that runs."""
+        try:
+            reply = self._receive(limit, seconds, what)
+        except TimeoutError:
+            raise SandboxTimeoutError(f"{what} took longer than {seconds:g} s and was stopped") from None
+        except OverflowError as error:
+            raise SandboxError(f"{what} made {error}, more than it may, and was stopped") from None
+        assert isinstance(reply, Reply)
+        return reply
+
+    def _receive(self, limit: int, seconds: float, what: str) -> Started | Reply:
+        data = receive(self._channel, limit, time.monotonic() + seconds)
+        if data is None:
+            raise self._ended(what)
+        return msgspec.msgpack.decode(data, type=Started | Reply)
+
+    def _ended(self, what: str) -> SandboxError:
+        """Why the process is gone, as an error."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(END_SECONDS)
+        code = self._process.returncode
+        if code == -signal.SIGXCPU:
+            return SandboxTimeoutError(f"{what} used more processor time than it may and was stopped")
+        if code is None:
+            how = "hung up"
+        elif code < 0:
+            how = f"was ended by {signal.Signals(-code).name}"
+        else:
+            how = f"ended with status {code}"
+        return SandboxError(f"{what} failed: the process that ran it {how}")
+
+    def kill(self) -> None:
+        """Ends the process and what it started, now. May be called twice."""
+        self.usable = False
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if self._process.poll() is None:
+                os.killpg(self._process.pid, signal.SIGKILL)
+        # what waits on the socket wakes up
+        with contextlib.suppress(OSError):
+            self._channel.shutdown(socket.SHUT_RDWR)
+
+    def release(self) -> None:
+        """Gives back what the parent holds; kills the process if it has not ended. By the thread that uses it."""
+        with contextlib.suppress(OSError):
+            self._channel.shutdown(socket.SHUT_RDWR)
+        try:
+            self._process.wait(0 if self.usable is False else END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self._process.wait()
+        self._channel.close()
