@@ -9,25 +9,34 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+import msgspec
+
 from kernelet.config import CacheConfig, EngineConfig, ModelConfig, ParallelConfig, PluginsConfig, SchedulerConfig
-from kernelet.contracts.executor import EnginePlan, Executor, ExecutorOffer, SchedulerOffer
+from kernelet.contracts.executor import EnginePlan, Executor, SchedulerOffer
 from kernelet.contracts.lifecycle import ProcessRole
 from kernelet.contracts.model import ModelSourceOffer
 from kernelet.contracts.platform import PlatformChoice, PlatformConfig
 from kernelet.contracts.quant import QuantOffer
 from kernelet.contracts.sampling import LogitsProcessorOffer
-from kernelet.contracts.stats import StatLoggerOffer
+from kernelet.contracts.stats import PluginInfo, StatLoggerOffer
 from kernelet.engine.core import EngineCore
+from kernelet.engine.core_client import CoreClient
+from kernelet.engine.driver import RunningCore
+from kernelet.engine.executors import select_executor
 from kernelet.engine.frontend import Frontend
-from kernelet.engine.in_process import InProcessClient, RunningCore
+from kernelet.engine.in_process import InProcessClient
 from kernelet.engine.input_processor import InputProcessor
+from kernelet.engine.io_processor import make_io_processor
 from kernelet.engine.model_config import build_model_config
 from kernelet.engine.model_resolution import resolve_model
 from kernelet.engine.option_sources import ResolvedOptions, resolve_options
 from kernelet.engine.options import EngineOptions
+from kernelet.engine.sandbox.messages import PluginsOfHelper
+from kernelet.engine.sandbox.pool import Sandbox
 from kernelet.engine.stats import StatDispatcher, engine_info
 from kernelet.errors import ConfigError, KerneletError
-from kernelet.kernel import Kernel
+from kernelet.kernel import Kernel, Manifest, State
+from kernelet.kernel.plan import plan_digest
 from kernelet.request.extra_args import Validators, by_plugin
 from kernelet.text.chat_template import ChatTemplate
 from kernelet.text.tokenizer import Tokenizer
@@ -45,14 +54,14 @@ class Configured:
         platform: The selected platform.
         platform_config: Its half that lives here.
         config: Final: with every plugin's changes (``kernel.config_changes``).
-        resolved: The user's options and who set each.
+        resolved: The user's options and who set each; none in a process that was told its configuration.
     """
 
     kernel: Kernel
     platform: PlatformChoice
     platform_config: PlatformConfig
     config: EngineConfig
-    resolved: ResolvedOptions
+    resolved: ResolvedOptions = field(default_factory=lambda: ResolvedOptions(options=EngineOptions(), sources={}))
 
 
 def start_engine(model: str, arguments: Mapping[str, object]) -> Frontend:
@@ -79,10 +88,10 @@ def take_objects(arguments: Mapping[str, object]) -> tuple[dict[str, object], tu
     return rest | ({"plugins": names} if names else {}), tuple(one for one in given if not isinstance(one, str))
 
 
-def boot_kernel(options: EngineOptions, objects: Sequence[object] = ()) -> Kernel:
+def boot_kernel(options: EngineOptions, objects: Sequence[object] = (), endpoints: Sequence[str] = ()) -> Kernel:
     """The plugins of this process, as the options say. Plugin objects and import strings add to what names select."""
     imports = tuple(one for one in options.plugins or () if ":" in one)
-    return Kernel.boot(plugins_config(options), role=ProcessRole.FRONTEND, plugins=(*imports, *objects))
+    return Kernel.boot(plugins_config(options, endpoints), role=ProcessRole.FRONTEND, plugins=(*imports, *objects))
 
 
 def find_model(name: str, kernel: Kernel) -> Path:
@@ -95,7 +104,9 @@ def find_model(name: str, kernel: Kernel) -> Path:
     return resolve_model(name, kernel.model_source, known, absent=kernel.absent_sources)
 
 
-def configure_engine(model: str, resolved: ResolvedOptions, objects: Sequence[object] = ()) -> Configured:
+def configure_engine(
+    model: str, resolved: ResolvedOptions, objects: Sequence[object] = (), endpoints: Sequence[str] = ()
+) -> Configured:
     """Everything up to the start: plugins, platform, the model's folder and configuration, plugins' changes.
 
     Raises:
@@ -104,7 +115,7 @@ def configure_engine(model: str, resolved: ResolvedOptions, objects: Sequence[ob
     if not model:
         raise ConfigError("model: got an empty text, expected a name or a folder")
     options = resolved.options
-    kernel = boot_kernel(options, objects)
+    kernel = boot_kernel(options, objects, endpoints)
     platform = kernel.select_platform()
     assert kernel.platform_config is not None
     model_config = build_model_config(
@@ -115,14 +126,46 @@ def configure_engine(model: str, resolved: ResolvedOptions, objects: Sequence[ob
         kernel.architecture,
         partial(kernel.select, QuantOffer),
     )
-    config = kernel.configure(engine_config(model_config, options))
+    config = kernel.configure(engine_config(model_config, options, endpoints))
     return Configured(
         kernel=kernel, platform=platform, platform_config=kernel.platform_config, config=config, resolved=resolved
     )
 
 
-def start(configured: Configured) -> Frontend:
-    """Loads the model and starts the engine on its own thread.
+def join_engine(manifest: bytes, config: EngineConfig, role: ProcessRole = ProcessRole.ENGINE) -> Configured:
+    """What ``configure_engine`` decided in the parent, in a child: the same plugins, proven, and nothing decided anew.
+
+    Args:
+        manifest: ``Manifest.encode`` of the parent.
+        config: The parent's final configuration.
+        role: What the child does.
+
+    Raises:
+        ManifestMismatchError: the child has other plugins; names both sides.
+        PluginError: one of them cannot run here.
+    """
+    kernel = Kernel.from_manifest(Manifest.decode(manifest), config.plugins, role=role)
+    platform = kernel.select_platform()
+    assert kernel.platform_config is not None
+    kernel.architecture([config.model.architecture], config.model.hf_config)
+    return Configured(kernel=kernel, platform=platform, platform_config=kernel.platform_config, config=config)
+
+
+def start_in_process(configured: Configured) -> CoreClient:
+    """Loads the model and runs the core on a thread of this process.
+
+    Raises:
+        KerneletError: it cannot start, and why.
+    """
+    return InProcessClient(lambda: start_core(configured))
+
+
+def start(configured: Configured, launch: Callable[[Configured], CoreClient] = start_in_process) -> Frontend:
+    """Makes what the frontend needs, then starts the engine.
+
+    Args:
+        configured: What was decided.
+        launch: Brings the way to the core: starts it on a thread, in a process, or comes to one that runs.
 
     Raises:
         KerneletError: it cannot start, and why.
@@ -133,40 +176,53 @@ def start(configured: Configured) -> Frontend:
     tokenizer = load_tokenizer(config.model)
     template = None if tokenizer is None else ChatTemplate.from_folder(config.model.path, tokenizer.special_tokens)
     processor = InputProcessor(tokenizer, config.model, configured.platform_config, argument_validators(configured))
+    io_processor = make_io_processor(config, kernel, tokenizer)
     kernel.lifecycle.process_started()
-    client = InProcessClient(lambda: start_core(configured))
+    client = launch(configured)
+    sandbox = Sandbox(plugins=partial(helper_plugins, kernel))
     return Frontend(
         client=client,
         config=config,
         tokenizer=tokenizer,
         chat_template=template,
         input_processor=processor,
-        close=Once(client.shutdown, kernel.lifecycle.process_stopped),
+        close=Once(client.shutdown, sandbox.close, kernel.lifecycle.process_stopped),
+        sandbox=sandbox,
+        io_processor=io_processor,
+        facts=facts(configured, client.plan),
     )
 
 
-@dataclass(frozen=True)
 class Once:
     """Calls functions in order, the first time only."""
 
-    first: Callable[[], None]
-    then: Callable[[], None]
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    def __init__(self, *functions: Callable[[], None]) -> None:
+        self._functions = functions
+        self._lock = threading.Lock()
 
     def __call__(self) -> None:
         if self._lock.acquire(blocking=False):
-            self.first()
-            self.then()
+            for function in self._functions:
+                function()
 
 
-def start_core(configured: Configured) -> RunningCore:
+def helper_plugins(kernel: Kernel) -> PluginsOfHelper:
+    """What helpers of the sandbox load, where they need plugins: the same as this process."""
+    return PluginsOfHelper(manifest=kernel.manifest.encode(), config=kernel.config)
+
+
+def start_core(configured: Configured, *, with_loggers: bool = True) -> RunningCore:
     """Executor and core; called on the engine's thread.
+
+    Args:
+        configured: What was decided.
+        with_loggers: Whether stat loggers run here; they run in the frontend where that is another process.
 
     Raises:
         KerneletError: the model does not load or does not fit.
     """
     kernel, config = configured.kernel, configured.config
-    owned = kernel.select(ExecutorOffer, config.parallel.executor).chosen
+    owned = select_executor(kernel, config.parallel)
     executor: Executor = kernel.load(owned)(config, configured.platform, kernel)
     try:
         plan = executor.start()
@@ -175,7 +231,7 @@ def start_core(configured: Configured) -> RunningCore:
         check_quantized(plan, config.model)
         core = EngineCore.from_plugins(config, executor, plan.cache, kernel)
         kernel.check_selected()
-        stats = StatDispatcher(kernel.make_all(StatLoggerOffer, engine_info(config, plan)))
+        stats = make_stats(configured, plan) if with_loggers else StatDispatcher([])
         kernel.lifecycle.engine_started()
     except BaseException:
         executor.shutdown()
@@ -187,6 +243,36 @@ def start_core(configured: Configured) -> RunningCore:
         stats=stats,
         controls={},
     )
+
+
+def make_stats(configured: Configured, plan: EnginePlan) -> StatDispatcher:
+    """All stat loggers of a started engine.
+
+    Raises:
+        PluginError: one that was asked for by name cannot be made.
+    """
+    active = [one for one in configured.kernel.reports() if one.state is State.ACTIVE]
+    plugins = [PluginInfo(name=one.name, distribution=one.distribution, version=one.version) for one in active]
+    info = engine_info(configured.config, plan, plugins)
+    return StatDispatcher(configured.kernel.make_all(StatLoggerOffer, info))
+
+
+def facts(configured: Configured, plan: EnginePlan) -> dict[str, object]:
+    """What ``EngineClient.info`` shows, in plain values."""
+    kernel = configured.kernel
+    return {
+        "version": kernel.manifest.core,
+        "model": configured.config.model.model,
+        "plugins": [report.row() for report in kernel.reports],
+        "manifest_digest": kernel.manifest.digest,
+        "plan": msgspec.to_builtins(plan),
+        "plan_digest": plan_digest(plan),
+    }
+
+
+def identity(configured: Configured, plan: EnginePlan) -> tuple[str, str]:
+    """Digests of the plan and of the plugins: an engine that has both is the same engine."""
+    return plan_digest(plan), configured.kernel.manifest.digest
 
 
 def check_quantized(plan: EnginePlan, model: ModelConfig) -> None:
@@ -225,7 +311,7 @@ def argument_validators(configured: Configured) -> Validators:
     return by_plugin(checks)
 
 
-def plugins_config(options: EngineOptions) -> PluginsConfig:
+def plugins_config(options: EngineOptions, endpoints: Sequence[str] = ()) -> PluginsConfig:
     """What the options say about plugins. Import strings are no names; a list of only them keeps the default set."""
     names = tuple(one for one in options.plugins or () if ":" not in one)
     return PluginsConfig(
@@ -235,12 +321,14 @@ def plugins_config(options: EngineOptions) -> PluginsConfig:
         attention=options.attention_backend,
         kernels=options.weight_kernel,
         logits_processors=tuple(options.logits_processors),
+        endpoints=tuple(endpoints),
+        io_processor=options.io_processor_plugin,
         locked=options.locked or "",
         settings=options.set,
     )
 
 
-def engine_config(model: ModelConfig, options: EngineOptions) -> EngineConfig:
+def engine_config(model: ModelConfig, options: EngineOptions, endpoints: Sequence[str] = ()) -> EngineConfig:
     """The engine's configuration before plugins change it."""
     return EngineConfig(
         model=model,
@@ -258,7 +346,9 @@ def engine_config(model: ModelConfig, options: EngineOptions) -> EngineConfig:
             policy=options.scheduling_policy,
         ),
         parallel=ParallelConfig(
-            tensor_parallel_size=options.tensor_parallel_size, executor=options.distributed_executor_backend
+            tensor_parallel_size=options.tensor_parallel_size,
+            executor=options.distributed_executor_backend,
+            communicator=options.communicator,
         ),
-        plugins=plugins_config(options),
+        plugins=plugins_config(options, endpoints),
     )

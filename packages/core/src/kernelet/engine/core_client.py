@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 
 from kernelet.contracts.executor import EnginePlan
+from kernelet.contracts.serving import EngineHealth, Exposition
 from kernelet.engine.stats import EngineStats
 from kernelet.errors import EngineDeadError
 from kernelet.request.outputs import EngineOutput
@@ -15,7 +16,8 @@ from kernelet.request.status import FinishReason
 Sink = Callable[[Sequence[EngineOutput] | EngineDeadError], None]
 """Takes a step's outputs of its requests, or the error that ended the engine.
 
-Called on the engine's thread: it must hand over and return at once, and not raise."""
+Called on the engine's thread, or the one that reads from the engine: it must hand over and return at once, and not
+raise. Requests that are added with the same sink come in one call a step."""
 
 
 class CoreClient(ABC):
@@ -31,8 +33,8 @@ class CoreClient(ABC):
         """Sends choices to the engine. One that it refuses ends with an error in its output.
 
         Raises:
-            ParameterError: an id is in use.
-            EngineDeadError: the engine stopped.
+            ParameterError: an id is in use, or a request cannot be sent.
+            EngineDeadError: the engine stopped, or is stalled.
         """
 
     @abstractmethod
@@ -42,6 +44,10 @@ class CoreClient(ABC):
     @abstractmethod
     def stats(self) -> EngineStats:
         """Totals since the start and the last step; never waits for the engine."""
+
+    @abstractmethod
+    def expositions(self) -> list[Exposition]:
+        """What the stat loggers show, wherever they run."""
 
     @abstractmethod
     def reset_prefix_cache(self) -> None:
@@ -56,8 +62,31 @@ class CoreClient(ABC):
         """
 
     @abstractmethod
+    def sleep(self, level: int) -> None:
+        """Waits for what runs, drops the cache, at level 2 the weights too, and lets later requests wait.
+
+        Raises:
+            ParameterError: there is no such level.
+            PluginError: the platform's worker cannot.
+        """
+
+    @abstractmethod
+    def wake_up(self) -> None:
+        """Ends sleep and drain."""
+
+    @abstractmethod
+    def drain(self) -> None:
+        """Refuses new requests, and returns when those that run have ended."""
+
+    @abstractmethod
+    def health(self) -> EngineHealth:
+        """How the engine does; never waits for it."""
+
     def check_health(self) -> None:
-        """Raises EngineDeadError once the engine stopped."""
+        """Raises EngineDeadError if the engine is dead or stalled."""
+        health = self.health()
+        if health.state in {"dead", "stalled"}:
+            raise EngineDeadError(health.detail)
 
     @abstractmethod
     def shutdown(self) -> None:

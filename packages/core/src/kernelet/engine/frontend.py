@@ -34,6 +34,7 @@ class Frontend:
         close: Stops the engine and ends the process's plugins. May be called twice.
         io_processor: What ``{"data": ...}`` is given to; None: nobody.
         sandbox: Runs what came with requests and could run for ever.
+        facts: Plugins, plan and versions, in plain values.
     """
 
     client: CoreClient
@@ -44,6 +45,7 @@ class Frontend:
     close: Callable[[], None]
     io_processor: NamedIOProcessor | None = None
     sandbox: Sandbox = field(default_factory=Sandbox)
+    facts: Mapping[str, object] = field(default_factory=dict)
 
     @cached_property
     def pooling(self) -> PoolingProcessor:

@@ -12,7 +12,8 @@ from kernelet.cache.groups import spec_kind
 from kernelet.config import EngineConfig
 from kernelet.contracts.executor import EnginePlan
 from kernelet.contracts.offer import Settings
-from kernelet.contracts.stats import CacheInfo, EngineInfo, FinishedRequest, StatLogger, StepStats
+from kernelet.contracts.serving import Exposition
+from kernelet.contracts.stats import CacheInfo, EngineInfo, FinishedRequest, PluginInfo, StatLogger, StepStats
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +59,7 @@ class EngineStats:
     last: StepStats | None = None
 
 
-def engine_info(config: EngineConfig, plan: EnginePlan) -> EngineInfo:
+def engine_info(config: EngineConfig, plan: EnginePlan, plugins: Sequence[PluginInfo] = ()) -> EngineInfo:
     """What stat loggers are told of a started engine."""
     groups = plan.cache.groups if plan.cache is not None else ()
     return EngineInfo(
@@ -75,6 +76,7 @@ def engine_info(config: EngineConfig, plan: EnginePlan) -> EngineInfo:
             CacheInfo(kind=spec_kind(one.spec), block_size=one.spec.block_size, num_blocks=one.num_blocks)
             for one in groups
         ),
+        plugins=tuple(plugins),
     )
 
 
@@ -113,6 +115,7 @@ class StatDispatcher:
 
     def __init__(self, loggers: Iterable[tuple[str, StatLogger]], clock: Callable[[], float] = time.monotonic) -> None:
         self._loggers = list(loggers)
+        self._lock = threading.Lock()
         self._clock = clock
         self._logged = clock()
 
@@ -126,6 +129,12 @@ class StatDispatcher:
             self._logged = self._clock()
             self._each(lambda one: one.log())
 
+    def expositions(self) -> list[Exposition]:
+        """What the loggers show; from any thread."""
+        found: list[Exposition | None] = []
+        self._each(lambda one: found.append(one.exposition()))
+        return [one for one in found if one is not None]
+
     def close(self) -> None:
         """The engine stops."""
         self._each(lambda one: one.log())
@@ -133,12 +142,13 @@ class StatDispatcher:
         self._loggers.clear()
 
     def _each(self, call: Callable[[StatLogger], None]) -> None:
-        for entry in list(self._loggers):
-            try:
-                call(entry[1])
-            except Exception:
-                self._loggers.remove(entry)
-                logger.exception("stat logger %s failed and is switched off", entry[0])
+        with self._lock:
+            for entry in list(self._loggers):
+                try:
+                    call(entry[1])
+                except Exception:
+                    self._loggers.remove(entry)
+                    logger.exception("stat logger %s failed and is switched off", entry[0])
 
 
 class LoggingStatLogger(StatLogger):

@@ -147,7 +147,7 @@ def test_chat(llm):
         output = await last(llm.chat([{"role": "user", "content": "hi"}], SamplingParams(max_tokens=2)))
         assert output.prompt == "<|user|>hi<|assistant|>"
         with pytest.raises(ChatTemplateError):
-            llm.chat([])
+            await last(llm.chat([]))
 
     asyncio.run(main())
 

@@ -1,0 +1,218 @@
+"""A core with its manners, for one thread: requests that it refuses, calls between steps, sleep and drain."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from kernelet.contracts.executor import EnginePlan
+from kernelet.contracts.stats import FinishedRequest, StepStats
+from kernelet.engine.stats import StatDispatcher
+from kernelet.errors import EngineDeadError, KerneletError, ParameterError, PluginError
+from kernelet.request.outputs import EngineOutput
+from kernelet.request.request import EngineRequest
+from kernelet.request.status import FinishReason
+
+logger = logging.getLogger(__name__)
+
+Handler = Callable[[str, bytes], bytes]
+"""A plugin's answer to ``control``: (name, payload) -> bytes."""
+
+Answer = Callable[[Any, Exception | None], None]
+"""Takes the value of a call, or what it raised."""
+
+DRAINING = "the engine is draining and takes no new requests"
+
+DETAILS = MappingProxyType({"draining": DRAINING, "asleep": "the engine sleeps: requests wait until it is woken up"})
+"""What people are told of a state."""
+
+
+class Core(Protocol):
+    """What is driven; ``kernelet.engine.core.EngineCore`` is one."""
+
+    def add_request(self, request: EngineRequest) -> None: ...
+    def abort(self, request_ids: Iterable[str], reason: FinishReason = ...) -> list[EngineOutput]: ...
+    def step(self) -> list[EngineOutput]: ...
+    def has_unfinished(self) -> bool: ...
+    def take_step_stats(self) -> list[StepStats]: ...
+    def take_finished(self) -> list[FinishedRequest]: ...
+    def reset_prefix_cache(self) -> None: ...
+
+
+def no_sleep(level: int) -> None:
+    """The ``RunningCore.sleep`` of workers that keep what they have."""
+    if level > 1:
+        raise PluginError(
+            f"sleep level {level}: the platform's worker cannot give up its weights: use level 1, or stop the engine"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningCore:
+    """A core and what belongs to it.
+
+    Attributes:
+        close: Stops the executor; called once, on the engine's thread.
+        controls: Handlers of ``control`` by plugin.
+        sleep: Gives up memory of the workers; raises if they cannot.
+        wake_up: Takes it back.
+    """
+
+    core: Core
+    plan: EnginePlan
+    close: Callable[[], None]
+    stats: StatDispatcher
+    controls: dict[str, Handler]
+    sleep: Callable[[int], None] = no_sleep
+    wake_up: Callable[[], None] = lambda: None
+
+
+class CoreDriver:
+    """Every method is for the engine's thread. After each, ``take_outputs`` and ``take_stats`` have what came of it."""
+
+    def __init__(self, running: RunningCore) -> None:
+        self._running = running
+        self._core = running.core
+        self._outputs: list[EngineOutput] = []
+        self._held: dict[str, EngineRequest] = {}
+        self._when_idle: list[tuple[Callable[[], None], Answer]] = []
+        self._asleep = self._falling_asleep = self._draining = False
+
+    @property
+    def state(self) -> str:
+        """``"ready"``, ``"draining"`` or ``"asleep"``."""
+        return "asleep" if self._asleep else "draining" if self._draining else "ready"
+
+    @property
+    def runnable(self) -> bool:
+        """Whether ``step`` has something to do."""
+        return not self._asleep and self._core.has_unfinished()
+
+    def add(self, request: EngineRequest) -> None:
+        """Takes up a choice, or ends it with an error; while the engine sleeps it waits."""
+        if self._draining:
+            self._refuse(request, DRAINING)
+        elif (self._asleep or self._falling_asleep) and request.request_id in self._held:
+            self._refuse(request, f"request_id: {request.request_id!r} is in use: choose another")
+        elif self._asleep or self._falling_asleep:
+            self._held[request.request_id] = request
+        else:
+            self._add(request)
+
+    def abort(self, request_ids: Iterable[str], reason: FinishReason = FinishReason.ABORT) -> None:
+        """Ends choices; unknown ones are skipped."""
+        self._core.abort([name for name in request_ids if self._held.pop(name, None) is None], reason)
+        self._settle()
+
+    def step(self) -> None:
+        """One step of the core.
+
+        Raises:
+            EngineDeadError: the engine has failed.
+        """
+        self._outputs += self._core.step()
+        self._settle()
+
+    def call(self, name: str, arguments: Sequence[Any], answer: Answer) -> None:
+        """Does what ``CoreClient``'s method of this name promises; ``answer`` may be called later, on this thread."""
+        if name == "sleep":
+            self._falling_asleep = not self._asleep
+            self._when_idle.append((lambda: self._sleep(*arguments), answer))
+        elif name == "drain":
+            self._drain()
+            self._when_idle.append((lambda: None, answer))
+        elif name == "wake_up":
+            self._answer(self._wake_up, answer)
+        elif name == "reset_prefix_cache":
+            self._answer(self._core.reset_prefix_cache, answer)
+        elif name == "control":
+            self._answer(lambda: self._control(*arguments), answer)
+        else:
+            answer(None, PluginError(f"the engine takes no call {name!r}"))
+        self._settle()
+
+    def take_outputs(self) -> list[EngineOutput]:
+        """What is new of requests, since the last call."""
+        taken, self._outputs = self._outputs, []
+        return taken
+
+    def take_stats(self) -> tuple[list[StepStats], list[FinishedRequest]]:
+        """Records since the last call."""
+        return self._core.take_step_stats(), self._core.take_finished()
+
+    def give_up(self, error: EngineDeadError) -> None:
+        """The engine ends: whoever waits for an answer is told."""
+        waiting, self._when_idle = self._when_idle, []
+        for _, answer in waiting:
+            answer(None, error)
+
+    def _settle(self) -> None:
+        """Answers who waited for the engine to have nothing to do."""
+        while self._when_idle and not self._core.has_unfinished():
+            self._answer(*self._when_idle.pop(0))
+
+    @staticmethod
+    def _answer(function: Callable[[], Any], answer: Answer) -> None:
+        try:
+            value = function()
+        except Exception as error:  # noqa: BLE001  it belongs to the caller
+            answer(None, error)
+        else:
+            answer(value, None)
+
+    def _add(self, request: EngineRequest) -> None:
+        try:
+            self._core.add_request(request)
+        except KerneletError as error:
+            self._refuse(request, str(error))
+        except Exception as error:
+            logger.exception("request %s was not taken", request.request_id)
+            self._refuse(request, f"{type(error).__name__}: {error}")
+
+    def _refuse(self, request: EngineRequest, message: str) -> None:
+        self._outputs.append(
+            EngineOutput(request_id=request.request_id, token_ids=[], finish_reason="error", error=message)
+        )
+
+    def _control(self, plugin: str, name: str, payload: bytes) -> bytes:
+        handler = self._running.controls.get(plugin)
+        if handler is None:
+            known = ", ".join(sorted(self._running.controls)) or "none"
+            raise PluginError(f"plugin {plugin!r} takes no control calls (those that do: {known})")
+        return handler(name, payload)
+
+    def _drain(self) -> None:
+        self._draining = True
+        held, self._held = self._held, {}
+        for request in held.values():
+            self._refuse(request, DRAINING)
+
+    def _sleep(self, level: int) -> None:
+        if self._asleep:
+            return
+        if not self._falling_asleep:
+            raise EngineDeadError("the engine was woken up before it slept")
+        self._falling_asleep = False
+        try:
+            if level not in {1, 2}:
+                raise ParameterError("level", f"got {level}, expected 1 (drop the cache) or 2 (drop the weights too)")
+            self._running.sleep(level)
+            self._core.reset_prefix_cache()
+            self._asleep = True
+        finally:
+            if not self._asleep:
+                self._release()
+
+    def _wake_up(self) -> None:
+        if self._asleep:
+            self._running.wake_up()
+        self._asleep = self._falling_asleep = self._draining = False
+        self._release()
+
+    def _release(self) -> None:
+        held, self._held = self._held, {}
+        for request in held.values():
+            self._add(request)

@@ -1,0 +1,1 @@
+"""The engine as a process of its own: how it is spawned, talked to, watched and restarted."""

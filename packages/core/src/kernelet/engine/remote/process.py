@@ -1,0 +1,123 @@
+"""The engine's process: ``python -m kernelet.engine.remote.process``, with an ``EngineStart`` on its standard input."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+
+import zmq
+
+from kernelet.engine.bootstrap import Configured, identity, join_engine, start_core
+from kernelet.engine.driver import RunningCore
+from kernelet.engine.remote.failures import describe
+from kernelet.engine.remote.heartbeat import Heartbeat, Progress
+from kernelet.engine.remote.meeting import MeetingPlace
+from kernelet.engine.remote.messages import EngineStart, Started, StartFailed
+from kernelet.engine.remote.process_start import read_start
+from kernelet.engine.remote.server import EngineServer
+from kernelet.engine.remote.switchboard import Switchboard
+from kernelet.errors import KerneletError
+
+logger = logging.getLogger(__name__)
+
+PARENT_SECONDS = 10.0
+"""How long a start that failed waits for somebody to tell it to."""
+
+
+def main() -> int:
+    """Reads what to do, does it, and returns the process's exit code."""
+    source = sys.stdin.buffer
+    start = read_start(source)
+    sys.path[:] = start.path
+    set_up(start)
+    place, context, progress = MeetingPlace(start.folder), zmq.Context(), Progress()
+    heart = Heartbeat(
+        context,
+        place.pulse(start.generation),
+        progress,
+        start.heartbeat_interval,
+        source.fileno(),
+        partial(end_orphaned, place),
+    )
+    board = Switchboard(context, place, place.data(start.generation))
+    heart.start()
+    try:
+        return run(start, board, progress)
+    finally:
+        board.close()
+        heart.stop()
+        context.term()
+
+
+def run(start: EngineStart, board: Switchboard, progress: Progress) -> int:
+    """From the plugins to the last request."""
+    try:
+        configured = join_engine(start.manifest, start.config)
+        running = start_core(configured, with_loggers=False)
+    except BaseException as error:
+        if not isinstance(error, KerneletError):
+            logger.exception("the engine does not start")
+        tell_parent(board, StartFailed(failure=describe(error)))
+        return 1
+    server = EngineServer(running, board, progress, started(configured, running), start.max_backlog)
+    try:
+        server.run()
+    except Exception:
+        logger.exception("the engine stopped")
+        return 1
+    finally:
+        close(running.close)
+        close(configured.kernel.lifecycle.process_stopped)
+    return 0
+
+
+def started(configured: Configured, running: RunningCore) -> Started:
+    """What frontends are told."""
+    plan_digest, manifest_digest = identity(configured, running.plan)
+    return Started(plan=running.plan, plan_digest=plan_digest, manifest_digest=manifest_digest, pid=os.getpid())
+
+
+def close(function: Callable[[], None]) -> None:
+    """Calls something whose failure changes nothing any more."""
+    try:
+        function()
+    except Exception:
+        logger.exception("the engine did not close cleanly")
+
+
+def tell_parent(board: Switchboard, message: StartFailed) -> None:
+    """Sends to the first frontend, which may still be about to say hello."""
+    deadline = time.monotonic() + PARENT_SECONDS
+    while board.first is None and time.monotonic() < deadline:
+        for _ in board.receive(deadline - time.monotonic()):
+            pass
+    for peer in board.peers:
+        board.send(peer, message)
+
+
+def set_up(start: EngineStart) -> None:
+    """Log and signals. The parent's group of processes gets interrupts too; the engine ends on the parent's word."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)  # not SIG_IGN, which programs that are started from here would inherit
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(levelname)s: engine: %(message)s"))
+    log = logging.getLogger("kernelet")
+    log.handlers[:] = [handler]
+    log.propagate = False
+    log.setLevel(start.log_level)
+
+
+def end_orphaned(place: MeetingPlace) -> None:
+    """The parent is gone, without a word: nobody will read what is computed, and nobody else removes the folder."""
+    logger.warning("the engine's parent is gone: it ends")
+    place.remove()
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""How an engine does, judged by the signs of life that it sends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kernelet.contracts.serving import EngineHealth
+from kernelet.engine.driver import DETAILS
+from kernelet.engine.remote.messages import Pulse
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """When an engine counts as stalled.
+
+    Attributes:
+        silence: Seconds without a sign of life.
+        step: Seconds that one step, or one call, may take.
+    """
+
+    silence: float = 15.0
+    step: float = 300.0
+
+
+class Watch:
+    """Notes signs of life; asked from any thread."""
+
+    def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._heard: tuple[Pulse, float] = (Pulse(state="starting"), clock())
+
+    @property
+    def last(self) -> Pulse:
+        """The last sign of life."""
+        return self._heard[0]
+
+    def restart(self) -> None:
+        """Another engine: nothing was heard of it."""
+        self._heard = (Pulse(state="starting"), self._clock())
+
+    def started(self) -> None:
+        """The engine takes requests."""
+        self._heard = (Pulse(state="ready"), self._clock())
+
+    def heard(self, pulse: Pulse) -> None:
+        """A sign of life came; one that was sent before the start may come after it."""
+        late = pulse.state == "starting" and self._heard[0].state != "starting"
+        self._heard = (self._heard[0] if late else pulse, self._clock())
+
+    def forgive(self) -> None:
+        """This process itself did not run: the silence says nothing."""
+        self._heard = (self._heard[0], self._clock())
+
+    def health(self) -> EngineHealth:
+        """As of now."""
+        pulse, at = self._heard
+        silence = max(0.0, self._clock() - at)
+        age = silence + pulse.age
+        if pulse.state == "starting":
+            return EngineHealth(state="starting", detail="the engine is starting", age=age)
+        if silence > self._limits.silence:
+            detail = f"the engine is stalled: its process gave no sign of life for {silence:.0f} s"
+            return EngineHealth(state="stalled", detail=detail, age=age)
+        if pulse.busy and age > self._limits.step:
+            detail = f"the engine is stalled: the step that it computes has taken {age:.0f} s so far"
+            return EngineHealth(state="stalled", detail=detail, age=age)
+        return EngineHealth(state=pulse.state, detail=DETAILS.get(pulse.state, ""), age=age)
