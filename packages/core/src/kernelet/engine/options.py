@@ -70,12 +70,16 @@ class EngineOptions:
     scheduling_policy: str | None = option(None, Kind.TEXT, "order of requests: fcfs, priority, or a plugin's")
     tensor_parallel_size: int = option(1, Kind.INTEGER, "ranks that share each layer", minimum=1)
     distributed_executor_backend: str | None = option(None, Kind.TEXT, "name of the executor that launches workers")
+    communicator: str | None = option(None, Kind.TEXT, "collectives between ranks; the platform's")
     platform: str | None = option(None, Kind.TEXT, "name of the platform; the best one that is available")
     attention_backend: Mapping[str, str] = option(
         {}, Kind.PAIRS, "attention by NAME, or KIND=NAME for one kind of layer"
     )
     weight_kernel: Mapping[str, str] = option({}, Kind.PAIRS, "weight kernel by NAME, or ROLE=NAME for one role")
     logits_processors: Sequence[str] = option((), Kind.NAMES, "custom logits processors that run, in order")
+    io_processor_plugin: str | None = option(
+        None, Kind.TEXT, "IO processor that turns data into prompts and vectors into answers; the checkpoint's own"
+    )
     plugins: Sequence[str] | None = option(
         None, Kind.NAMES, "plugins to load: NAME,... only these; +NAME adds to the default; empty: none"
     )

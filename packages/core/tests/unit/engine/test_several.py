@@ -16,7 +16,7 @@ def test_one_each():
     assert one_each("p", None, 2, 7) == [7, 7]
     assert one_each("p", 3, 2, 7) == [3, 3]
     assert one_each("p", (1, 2), 2, 7) == [1, 2]
-    with pytest.raises(ParameterError, match="^p: got 1 for 2 prompts"):
+    with pytest.raises(ParameterError, match=r"^p: got 1 for 2 prompts"):
         one_each("p", [1], 2, 7)
 
 
@@ -24,7 +24,7 @@ def test_each_names_the_index_of_one_among_several():
     assert each([1, 2], "prompts", refuse) == [2, 4]
     with pytest.raises(PromptError, match=r"^prompts\[1\]: -2 is negative"):
         each([1, -2], "prompts", refuse)
-    with pytest.raises(PromptError, match="^-2 is negative"):
+    with pytest.raises(PromptError, match=r"^-2 is negative"):
         each([-2], "prompts", refuse)
 
 

@@ -42,7 +42,7 @@ def test_what_is_wrong_is_named(params, says):
 
 @pytest.mark.parametrize("params", [{"pooling": "last"}, "last", 3])
 def test_something_else_than_parameters(params):
-    with pytest.raises(ParameterError, match="^pooling_params: got"):
+    with pytest.raises(ParameterError, match=r"^pooling_params: got"):
         validate_pooling_params(params, 8)
 
 
