@@ -27,10 +27,15 @@ TABLE = {
     "layers": BASE,
     "sampling": BASE,
     "worker": {"sampling", "layers", "loading"} | BASE,
-    "cli": PLANES | {"engine", "kernel"},
-    "testing": PLANES | {"engine", "kernel", "hookspecs", "worker", "sampling", "layers", "loading"},
+    "serve": PLANES | {"engine"},
+    "cli": PLANES | {"engine", "serve", "kernel"},
+    "testing": PLANES | {"engine", "serve", "kernel", "hookspecs", "worker", "sampling", "layers", "loading"},
 }
-KERNEL_USERS = {"kernelet.engine.bootstrap", "kernelet.engine.sandbox.child"}
+KERNEL_USERS = {
+    "kernelet.engine.bootstrap",
+    "kernelet.engine.sandbox.child",
+    "kernelet.executor.multiprocess.process",
+}
 PLUGINS_MAY_USE = BASE | {"hookspecs", "request", "text", "layers", "loading", "sampling", "worker"}
 TORCH_LAYERS = {"worker", "sampling", "layers", "loading"}
 TORCH_SUITES = {

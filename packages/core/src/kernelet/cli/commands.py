@@ -22,6 +22,8 @@ class CommandModule(Protocol):
     def run(self, options: argparse.Namespace) -> int:
         """Does it; returns the exit code."""
 
+    # a module may have ``parse(parser, arguments) -> Namespace``, where its flags depend on what is given
+
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
@@ -39,6 +41,7 @@ class Command:
 
 
 OWN = (
+    Command(name="serve", target="kernelet.cli.serve", help="answer requests on a port"),
     Command(name="run", target="kernelet.cli.run", help="complete prompts"),
     Command(name="chat", target="kernelet.cli.chat", help="talk with a model in the terminal"),
     Command(name="bench", target="kernelet.cli.bench", help="measure latency, throughput or start-up"),

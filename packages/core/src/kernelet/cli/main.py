@@ -101,7 +101,8 @@ def run_command(command: Command, arguments: list[str], *, debug: bool) -> int:
     parser = Parser(prog=f"kernelet {command.name}", description=command.help)
     parser.add_argument("--debug", action="store_true", help="show tracebacks and all of the log")
     module.configure(parser)
-    options = parser.parse_args(arguments)
+    parse = getattr(module, "parse", None)
+    options = parser.parse_args(arguments) if parse is None else parse(parser, arguments)
     set_up_logging(debug=debug or options.debug)
     return module.run(options)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kernelet.cli.output import print_table
@@ -9,6 +11,10 @@ from kernelet.cli.output import print_table
 if TYPE_CHECKING:
     from kernelet.engine.bootstrap import Configured
     from kernelet.engine.option_sources import ResolvedOptions
+    from kernelet.serve.options import ResolvedServeOptions
+
+SECRET = re.compile(r"key|token|secret|password", re.IGNORECASE)
+"""Names of settings whose values are not shown."""
 
 
 def print_config(model: str, resolved: ResolvedOptions) -> int:
@@ -19,10 +25,24 @@ def print_config(model: str, resolved: ResolvedOptions) -> int:
     return 0
 
 
-def print_configured(configured: Configured) -> None:
+def print_serving(model: str, resolved: ResolvedOptions, serving: ResolvedServeOptions) -> int:
+    """The same for ``kernelet serve``, whose own options come first."""
+    from kernelet.serve.launch import configure
+
+    configured, plan = configure(model, resolved, serving.options)
+    rows = [(name, show(getattr(serving.options, name)), source) for name, source in serving.sources.items()]
+    rows.append(("serve.server", plan.server.offer.name, f"plugin {plan.server.plugin}"))
+    rows.append(("serve.served_model_names", ", ".join(plan.served_model_names), "serve"))
+    rows += [("serve.endpoint", f"{one.offer.name} at {one.offer.prefix}", one.plugin) for one in plan.endpoints]
+    print_configured(configured, rows)
+    return 0
+
+
+def print_configured(configured: Configured, before: Sequence[tuple[str, str, str]] = ()) -> None:
     """The user's options with their sources, then what the model, the platform and plugins decided."""
     resolved, config = configured.resolved, configured.config
-    rows = [(name, show(getattr(resolved.options, name)), source) for name, source in resolved.sources.items()]
+    rows = list(before)
+    rows += [(name, show(hidden(getattr(resolved.options, name))), source) for name, source in resolved.sources.items()]
     model = config.model
     rows += [
         ("model.path", model.path, "model"),
@@ -36,6 +56,16 @@ def print_configured(configured: Configured) -> None:
         for recorded in configured.kernel.config_changes
     ]
     print_table(("OPTION", "VALUE", "SET BY"), rows)
+
+
+def hidden(value: object) -> object:
+    """Plugins' settings without what may be a secret."""
+    if not isinstance(value, Mapping):
+        return value
+    return {
+        key: hidden(entry) if isinstance(entry, Mapping) else "***" if SECRET.search(str(key)) else entry
+        for key, entry in value.items()
+    }
 
 
 def reason(configured: Configured) -> str:

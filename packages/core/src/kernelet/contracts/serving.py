@@ -273,7 +273,7 @@ class Server(ABC):
 
     @classmethod
     def check_settings(cls, settings: Settings) -> None:
-        """Refuses options that cannot work (a file that is missing, two that exclude each other), before the model loads.
+        """Refuses options that cannot work (a missing file, two that exclude each other), before the model loads.
 
         Raises:
             ConfigError: saying what to do.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,9 @@ DEFAULT = "default"
 
 OTHER_VARIABLES = ("KERNELET_CACHE_DIR",)
 """Variables that are read elsewhere."""
+
+SERVE = "serve"
+"""The file's section with the options of ``kernelet serve``; other commands leave it alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,11 +49,38 @@ def resolve_options(
     Raises:
         ConfigError: an unknown name, or a value that the option does not take.
     """
-    by_name = {spec.name: spec for spec in OPTIONS}
-    layers: list[tuple[dict[str, object], Callable[[OptionSpec], str]]] = [
-        (read_file(Path(file)) if file else {}, lambda spec: f"{spec.name} in {file}"),
-        (read_environment(environ), lambda spec: spec.variable),
-        (dict(arguments), lambda spec: argument.format(name=spec.name, flag=spec.flag.removeprefix("--"))),
+    content = read_file(Path(file)) if file else {}
+    content.pop(SERVE, None)
+    values, sources = merge(OPTIONS, content, str(file), read_environment(environ), arguments, argument)
+    return ResolvedOptions(options=EngineOptions(**values), sources=sources)
+
+
+def merge(
+    table: Sequence[OptionSpec],
+    content: Mapping[str, object],
+    file: str,
+    variables: Mapping[str, object],
+    arguments: Mapping[str, object],
+    argument: str = "{name}",
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Values of the options in a table that anything but the default sets, and who set each of all.
+
+    Args:
+        table: The options.
+        content: What the file says.
+        file: How the file is called in messages.
+        variables: What the environment says, by option.
+        arguments: Given explicitly.
+        argument: How an argument is called in messages.
+
+    Raises:
+        ConfigError: an unknown name, or a value that the option does not take.
+    """
+    by_name = {spec.name: spec for spec in table}
+    layers: list[tuple[Mapping[str, object], Callable[[OptionSpec], str]]] = [
+        (content, lambda spec: f"{spec.name} in {file}"),
+        (variables, lambda spec: spec.variable),
+        (arguments, lambda spec: argument.format(name=spec.name, flag=spec.flag.removeprefix("--"))),
     ]
     values: dict[str, Any] = {}
     sources = dict.fromkeys(by_name, DEFAULT)
@@ -61,7 +91,7 @@ def resolve_options(
             spec = by_name[name]
             values[name] = merged(spec, values.get(name), read_option(spec, value, describe(spec)))
             sources[name] = describe(spec)
-    return ResolvedOptions(options=EngineOptions(**values), sources=sources)
+    return values, sources
 
 
 def merged(spec: OptionSpec, before: Any, value: Any) -> Any:
@@ -77,17 +107,18 @@ def read_environment(environ: Mapping[str, str] | None) -> dict[str, object]:
     Raises:
         ConfigError: a variable looks like a misspelt option.
     """
-    found: dict[str, object] = {}
     known = [*OTHER_VARIABLES, *(spec.variable for spec in OPTIONS)]
     for name in env.variables(environ):
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.9)
         if name not in known and near:
             raise ConfigError(f"{name} is no option: did you mean {near[0]}? Unset it or correct its name")
-    for spec in OPTIONS:
-        text = env.get(spec.name.upper(), environ)
-        if text is not None and (text or spec.kind is Kind.NAMES):
-            found[spec.name] = text
-    return found
+    return read_variables(OPTIONS, environ)
+
+
+def read_variables(table: Sequence[OptionSpec], environ: Mapping[str, str] | None) -> dict[str, object]:
+    """The variables of a table's options."""
+    texts = [(spec, env.get(spec.name.upper(), environ)) for spec in table]
+    return {spec.name: text for spec, text in texts if text or (text == "" and spec.kind is Kind.NAMES)}
 
 
 def read_file(path: Path) -> dict[str, object]:

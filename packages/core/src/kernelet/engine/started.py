@@ -31,6 +31,13 @@ class StartedEngine:
         engine._attach(start(configure_engine(model, resolved)))  # noqa: SLF001  it is one of us
         return engine
 
+    @classmethod
+    def of(cls, frontend: Frontend) -> Self:
+        """An engine that was started otherwise."""
+        engine = cls.__new__(cls)
+        engine._attach(frontend)  # noqa: SLF001  it is one of us
+        return engine
+
     @property
     def frontend(self) -> Frontend:
         """Tokenizer, chat template and checks of the model."""

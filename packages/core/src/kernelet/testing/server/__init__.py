@@ -1,0 +1,3 @@
+"""Servers: the suite."""
+
+from __future__ import annotations
