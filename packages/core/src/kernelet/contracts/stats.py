@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from kernelet.contracts.offer import Offer, Settings
+
+if TYPE_CHECKING:
+    from kernelet.contracts.serving import Exposition
 
 
 class StepStats(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +31,9 @@ class StepStats(msgspec.Struct, frozen=True, kw_only=True):
         prefix_hits: Prompt tokens found there.
         cache_usage: Share of blocks in use, 0 to 1, of the fullest group.
         seconds: Duration of the step.
+        num_done_prompt_tokens: Prompt tokens, cached ones included, of requests whose prompt is done; once a request.
+        first_token_s: Seconds from arrival to first token, of each request that got its first.
+        inter_token_s: Seconds since its last token, of each request that got a further one.
     """
 
     step: int
@@ -42,6 +49,9 @@ class StepStats(msgspec.Struct, frozen=True, kw_only=True):
     prefix_hits: int = 0
     cache_usage: float = 0.0
     seconds: float = 0.0
+    num_done_prompt_tokens: int = 0
+    first_token_s: tuple[float, ...] = ()
+    inter_token_s: tuple[float, ...] = ()
 
 
 class FinishedRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +62,7 @@ class FinishedRequest(msgspec.Struct, frozen=True, kw_only=True):
         queue_s: Until it was first scheduled.
         first_token_s: Until its first token; None: there was none.
         total_s: Until it ended.
+        max_tokens: Most tokens that it might have.
     """
 
     request_id: str
@@ -63,6 +74,7 @@ class FinishedRequest(msgspec.Struct, frozen=True, kw_only=True):
     queue_s: float
     first_token_s: float | None
     total_s: float
+    max_tokens: int = 0
 
 
 class CacheInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +89,18 @@ class CacheInfo(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     block_size: int
     num_blocks: int
+
+
+class PluginInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """One plugin that the engine runs.
+
+    Attributes:
+        distribution: Where it comes from; empty for one that a script handed over.
+    """
+
+    name: str
+    distribution: str
+    version: str
 
 
 class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,6 +118,7 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
         max_num_batched_tokens: Most tokens of a step.
         enable_prefix_caching: Whether blocks of equal prefixes are reused.
         caches: The cache's groups; their names are their positions.
+        plugins: What runs, the core included.
     """
 
     model: str
@@ -107,6 +132,7 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     max_num_batched_tokens: int
     enable_prefix_caching: bool
     caches: tuple[CacheInfo, ...]
+    plugins: tuple[PluginInfo, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +163,14 @@ class StatLogger(ABC):
 
     def log(self) -> None:
         """About every ten seconds, and once before ``close``."""
+
+    def exposition(self) -> Exposition | None:
+        """What whoever scrapes is shown, without waiting for anything; never during another call of this logger.
+
+        Returns:
+            None: it shows nothing.
+        """
+        return None
 
     def close(self) -> None:
         """The engine stops."""

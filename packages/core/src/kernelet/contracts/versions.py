@@ -33,7 +33,7 @@ class ApiVersion(NamedTuple):
 API_VERSIONS = MappingProxyType(
     {
         "lifecycle": ApiVersion(1, 1),
-        "platform": ApiVersion(1, 2),
+        "platform": ApiVersion(1, 3),
         "attention": ApiVersion(1, 1),
         "op": ApiVersion(1, 2),
         "cache": ApiVersion(2, 0),
@@ -42,7 +42,7 @@ API_VERSIONS = MappingProxyType(
         "executor": ApiVersion(1, 2),
         "sampling": ApiVersion(1, 1),
         "io": ApiVersion(1, 0),
-        "stats": ApiVersion(2, 0),
+        "stats": ApiVersion(2, 1),
         "serving": ApiVersion(1, 0),
     }
 )

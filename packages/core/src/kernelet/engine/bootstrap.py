@@ -251,7 +251,7 @@ def make_stats(configured: Configured, plan: EnginePlan) -> StatDispatcher:
     Raises:
         PluginError: one that was asked for by name cannot be made.
     """
-    active = [one for one in configured.kernel.reports() if one.state is State.ACTIVE]
+    active = [one for one in configured.kernel.reports if one.state is State.ACTIVE]
     plugins = [PluginInfo(name=one.name, distribution=one.distribution, version=one.version) for one in active]
     info = engine_info(configured.config, plan, plugins)
     return StatDispatcher(configured.kernel.make_all(StatLoggerOffer, info))

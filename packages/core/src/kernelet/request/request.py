@@ -71,6 +71,7 @@ class Request:
         error: Message when it ended with an error.
         first_scheduled_time: Seconds; None: not yet.
         first_token_time: Seconds; None: not yet.
+        last_token_time: Seconds; None: it has no token.
     """
 
     data: EngineRequest
@@ -86,6 +87,7 @@ class Request:
     error: str | None = None
     first_scheduled_time: float | None = None
     first_token_time: float | None = None
+    last_token_time: float | None = None
 
     def __post_init__(self) -> None:
         if not self.token_ids:

@@ -8,6 +8,7 @@ from kernelet.contracts.executor import NewRequest, ScheduledRequest, StepPlan
 from kernelet.contracts.stats import StepStats
 from kernelet.request.request import Request
 from kernelet.scheduler.progress import decodes, samples, tokens_to_compute
+from kernelet.scheduler.token_times import TokenTimes
 
 
 @dataclass
@@ -97,13 +98,18 @@ class StepInFlight:
     scheduled: list[tuple[Request, ScheduledRequest]]
     counters: StepCounters
 
-    def stats(self, *, num_running: int, num_waiting: int, num_sampled: int, usage: float, seconds: float) -> StepStats:
+    def stats(
+        self, *, num_running: int, num_waiting: int, times: TokenTimes, usage: float, seconds: float
+    ) -> StepStats:
         """The record of the step, with what is known at its end."""
         return StepStats(
             step=self.step,
             num_running=num_running,
             num_waiting=num_waiting,
-            num_decode_tokens=num_sampled,
+            num_decode_tokens=times.num_tokens,
+            num_done_prompt_tokens=times.num_prompt_tokens,
+            first_token_s=tuple(times.first),
+            inter_token_s=tuple(times.between),
             cache_usage=usage,
             seconds=seconds,
             **vars(self.counters),

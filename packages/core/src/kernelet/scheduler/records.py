@@ -21,4 +21,5 @@ def finished_record(request: Request, now: float) -> FinishedRequest:
         queue_s=(now if scheduled is None else scheduled) - arrival,
         first_token_s=None if first is None else first - arrival,
         total_s=now - arrival,
+        max_tokens=request.data.max_tokens,
     )

@@ -22,6 +22,7 @@ from kernelet.scheduler.progress import hit_limit, tokens_to_compute
 from kernelet.scheduler.records import finished_record
 from kernelet.scheduler.requests import RequestSet
 from kernelet.scheduler.results import apply_result
+from kernelet.scheduler.token_times import TokenTimes
 from kernelet.scheduler.validation import check_request
 
 
@@ -131,7 +132,8 @@ class Scheduler:
         step = self._in_flight.popleft()
         if result.step != step.step:
             raise RuntimeError(f"the executor returned step {result.step} instead of {step.step}")
-        outputs, num_sampled, now = [], 0, self._clock()
+        now = self._clock()
+        outputs, times = [], TokenTimes(now)
         sampled = {entry.request_id: entry for entry in result.requests}
         for request, entry in step.scheduled:
             if request.status is not RequestStatus.RUNNING or request.epoch != entry.epoch:
@@ -142,9 +144,7 @@ class Scheduler:
             except Exception as error:  # noqa: BLE001 - whatever it is, it is this request's alone
                 outputs.append(self._end(request, FinishReason.ERROR, _describe(error)))
                 continue
-            num_sampled += len(progress.output.token_ids)
-            if request.first_token_time is None and progress.output.token_ids:
-                request.first_token_time = now
+            times.note(request, len(progress.output.token_ids), ended=progress.ending is not None)
             if progress.ending is not None:
                 self._end(request, progress.ending.reason)
             if progress.worth_telling:
@@ -152,7 +152,7 @@ class Scheduler:
         stats = step.stats(
             num_running=len(self._requests.running),
             num_waiting=len(self._requests.waiting),
-            num_sampled=num_sampled,
+            times=times,
             usage=self._cache.capacity.usage,
             seconds=now - started,
         )

@@ -4,6 +4,7 @@ from kernelet.contracts.executor import NewRequest, ScheduledRequest, StepPlan
 from kernelet.contracts.stats import StepStats
 from kernelet.request.request import Request
 from kernelet.scheduler.draft import StepDraft, StepInFlight
+from kernelet.scheduler.token_times import TokenTimes
 from kernelet.testing.null.harness import null_request
 
 
@@ -79,7 +80,9 @@ def test_stats_of_a_step():
     draft.schedule(make("r", [1, 2, 3]), 3)
     draft.counters.num_preempted = 2
     step = StepInFlight(4, draft.scheduled, draft.counters)
-    assert step.stats(num_running=1, num_waiting=5, num_sampled=1, usage=0.5, seconds=2.0) == StepStats(
+    times = TokenTimes(1.5)
+    times.note(draft.scheduled[0][0], 1, ended=False)
+    assert step.stats(num_running=1, num_waiting=5, times=times, usage=0.5, seconds=2.0) == StepStats(
         step=4,
         num_running=1,
         num_waiting=5,
@@ -89,6 +92,8 @@ def test_stats_of_a_step():
         num_preempted=2,
         cache_usage=0.5,
         seconds=2.0,
+        num_done_prompt_tokens=3,
+        first_token_s=(1.5,),
     )
 
 

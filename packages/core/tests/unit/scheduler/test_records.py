@@ -26,6 +26,7 @@ def test_times_count_from_the_arrival():
         queue_s=1.0,
         first_token_s=2.5,
         total_s=5.0,
+        max_tokens=request.data.max_tokens,
     )
 
 

@@ -17,7 +17,9 @@ OF_STEPS = (
     "prefix_queries",
     "prefix_hits",
     "seconds",
+    "num_done_prompt_tokens",
 )
+OF_TOKENS = ("first_token_s", "inter_token_s")
 OF_REQUESTS = (
     "num_prompt_tokens",
     "num_output_tokens",
@@ -25,6 +27,7 @@ OF_REQUESTS = (
     "num_preemptions",
     "queue_s",
     "total_s",
+    "max_tokens",
 )
 REASONS = ("stop", "length", "abort", "error")
 
@@ -40,6 +43,7 @@ def totals(steps: Iterable[StepStats], finished: Iterable[FinishedRequest]) -> S
         "finished": len(finished),
         **{f"finished_{reason}": sum(one.finish_reason == reason for one in finished) for reason in REASONS},
         **{name: sum(getattr(step, name) for step in steps) for name in OF_STEPS},
+        **{name: sum(sum(getattr(step, name)) for step in steps) for name in OF_TOKENS},
         **{name: sum(getattr(one, name) for one in finished) for name in OF_REQUESTS},
     }
 

@@ -33,6 +33,9 @@ STEPS: st.SearchStrategy[Report] = st.builds(
     prefix_hits=COUNTS,
     cache_usage=st.sampled_from([0.0, 0.5, 1.0]),
     seconds=SECONDS,
+    num_done_prompt_tokens=COUNTS,
+    first_token_s=st.lists(SECONDS, max_size=3).map(tuple),
+    inter_token_s=st.lists(SECONDS, max_size=3).map(tuple),
 )
 FINISHED: st.SearchStrategy[Report] = st.builds(
     FinishedRequest,
@@ -45,6 +48,7 @@ FINISHED: st.SearchStrategy[Report] = st.builds(
     queue_s=SECONDS,
     first_token_s=st.none() | SECONDS,
     total_s=SECONDS,
+    max_tokens=COUNTS,
 )
 
 

@@ -2,10 +2,13 @@ from __future__ import annotations
 
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.stats import FinishedRequest, StepStats
-from kernelet.testing.stat_logger.reference import OF_REQUESTS, OF_STEPS, CountingLogger, totals
+from kernelet.testing.stat_logger.reference import OF_REQUESTS, OF_STEPS, OF_TOKENS, CountingLogger, totals
 from kernelet.testing.stat_logger.reports import engine
 
-STEPS = [StepStats(step=step, num_running=1, num_waiting=0, num_decode_tokens=step, seconds=0.5) for step in (1, 2)]
+STEPS = [
+    StepStats(step=step, num_running=1, num_waiting=0, num_decode_tokens=step, seconds=0.5, inter_token_s=(0.25, 0.5))
+    for step in (1, 2)
+]
 FINISHED = [
     FinishedRequest(
         request_id=reason,
@@ -31,6 +34,7 @@ def test_sums_by_hand():
         "finished_abort": 1,
         "num_decode_tokens": 3,
         "seconds": 1.0,
+        "inter_token_s": 1.5,
         "num_prompt_tokens": 6,
         "num_output_tokens": 5,
         "total_s": 3.0,
@@ -39,7 +43,7 @@ def test_sums_by_hand():
 
 def test_every_counter_of_the_contract_is_there():
     gauges = {"step", "num_running", "num_waiting", "cache_usage"}
-    assert set(OF_STEPS) == set(StepStats.__struct_fields__) - gauges
+    assert set(OF_STEPS) | set(OF_TOKENS) == set(StepStats.__struct_fields__) - gauges
     assert set(OF_REQUESTS) == set(FinishedRequest.__struct_fields__) - {"request_id", "finish_reason", "first_token_s"}
 
 
