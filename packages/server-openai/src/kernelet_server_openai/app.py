@@ -1,0 +1,74 @@
+"""The application: routes, what every request passes, and endpoints beside."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+
+from kernelet.contracts.serving import ServerContext
+from kernelet_server_openai.document import document
+from kernelet_server_openai.middleware.access_log import AccessLog, LogWriter
+from kernelet_server_openai.middleware.auth import Auth
+from kernelet_server_openai.middleware.body_size import BodySize
+from kernelet_server_openai.middleware.errors import handlers
+from kernelet_server_openai.middleware.limits import Limits
+from kernelet_server_openai.routes import (
+    admin,
+    chat,
+    completions,
+    embeddings,
+    health,
+    metrics,
+    models,
+    pooling,
+    tokens,
+    version,
+)
+from kernelet_server_openai.serving.api import Api
+from kernelet_server_openai.serving.names import ServedNames
+from kernelet_server_openai.settings import Cors, ServerSettings
+
+ROUTES = (chat, completions, embeddings, pooling, models, tokens, health, metrics, version)
+
+
+def build_app(context: ServerContext, settings: ServerSettings, log: LogWriter) -> FastAPI:
+    """The application of one frontend."""
+    app = FastAPI(
+        title="Kernelet",
+        docs_url=None,
+        redoc_url=None,
+        middleware=middleware(settings, log),
+        exception_handlers=handlers(),
+    )
+    app.state.api = Api(context=context, settings=settings, names=ServedNames(context.served_model_names))
+    for module in (*ROUTES, *((admin,) if settings.admin_keys else ())):
+        app.include_router(module.router())
+    for endpoint in context.endpoints:
+        app.mount(endpoint.prefix, endpoint.app, name=endpoint.name)
+    described = document(app)
+    app.openapi = lambda: described  # type: ignore[method-assign]
+    return app
+
+
+def middleware(settings: ServerSettings, log: LogWriter) -> list[Middleware]:
+    """From the outside in: errors of those inside are logged, and readable by pages of other origins."""
+    return [
+        Middleware(AccessLog, writer=log),
+        *([cors(settings.cors)] if settings.cors else []),
+        Middleware(Auth, api_keys=settings.api_keys, admin_keys=settings.admin_keys),
+        Middleware(Limits, concurrent=settings.max_concurrent_requests, per_minute=settings.requests_per_minute),
+        Middleware(BodySize, limit=settings.max_request_bytes),
+    ]
+
+
+def cors(settings: Cors) -> Middleware:
+    """What pages of other origins may do."""
+    return Middleware(
+        CORSMiddleware,
+        allow_origins=settings.origins,
+        allow_methods=settings.methods,
+        allow_headers=settings.headers,
+        allow_credentials=settings.credentials,
+        expose_headers=["x-request-id", "retry-after"],
+    )

@@ -1,0 +1,3 @@
+"""What every request passes."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""What comes in and goes out over HTTP: a module a route."""
+
+from __future__ import annotations

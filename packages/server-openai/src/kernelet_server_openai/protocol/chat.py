@@ -1,0 +1,125 @@
+"""``/v1/chat/completions``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from kernelet_server_openai.protocol.errors import ApiError
+from kernelet_server_openai.protocol.refused import ParserFields
+from kernelet_server_openai.protocol.sampling import SamplingFields
+from kernelet_server_openai.protocol.usage import Usage
+
+TEMPLATE_FIELDS = ("chat_template", "add_generation_prompt", "continue_final_message", "chat_template_kwargs")
+
+
+class TemplateFields(ParserFields):
+    """Messages, and how they become a prompt. What a message may hold, the chat template decides."""
+
+    messages: Annotated[list[dict[str, Any]], Field(min_length=1)]
+    chat_template: str | None = None
+    chat_template_kwargs: dict[str, Any] | None = None
+    add_generation_prompt: bool | None = None
+    continue_final_message: bool | None = None
+
+    def template(self) -> dict[str, Any]:
+        """Arguments of ``EngineClient.chat_prompt``."""
+        return {name: value for name in TEMPLATE_FIELDS if (value := getattr(self, name)) is not None}
+
+
+class ChatCompletionRequest(SamplingFields, TemplateFields):
+    """A conversation to answer."""
+
+    model: str | None = None
+    max_tokens: int | None = None
+    max_completion_tokens: int | None = None
+    logprobs: bool | None = None
+    top_logprobs: int | None = None
+
+    @property
+    def output_limit(self) -> int | None:
+        """Tokens to make at most.
+
+        Raises:
+            ApiError: 400: two fields say two things.
+        """
+        old, new = self.max_tokens, self.max_completion_tokens
+        if old is not None and new is not None and old != new:
+            raise ApiError(
+                400, f"max_tokens: got {old}, but max_completion_tokens is {new}: give one", param="max_tokens"
+            )
+        return old if new is None else new
+
+    @property
+    def num_logprobs(self) -> int | None:
+        """``SamplingParams.logprobs``.
+
+        Raises:
+            ApiError: 400: ``top_logprobs`` without ``logprobs``.
+        """
+        if self.logprobs:
+            return self.top_logprobs or 0
+        if self.top_logprobs:
+            raise ApiError(400, "top_logprobs: needs logprobs: set logprobs to true", param="top_logprobs")
+        return None
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """The client's names of the engine's fields."""
+        limit = "max_tokens" if self.max_completion_tokens is None else "max_completion_tokens"
+        return {"logprobs": "top_logprobs", "max_tokens": limit}
+
+
+class TokenLogprob(BaseModel):
+    """A token; null where the probability is 0."""
+
+    token: str
+    logprob: float | None
+    bytes: list[int]
+
+
+class ChatLogprob(TokenLogprob):
+    """A token of the answer, and what could have been there."""
+
+    top_logprobs: list[TokenLogprob]
+
+
+class ChatLogprobs(BaseModel):
+    """A choice's log-probabilities."""
+
+    content: list[ChatLogprob]
+    refusal: None = None
+
+
+class ChatMessage(BaseModel):
+    """An answer."""
+
+    role: Literal["assistant"]
+    content: str
+    refusal: None = None
+
+
+class ChatChoice(BaseModel):
+    """One of ``n`` answers."""
+
+    index: int
+    message: ChatMessage
+    logprobs: ChatLogprobs | None
+    finish_reason: str
+    stop_reason: str | int | None = None
+    token_ids: list[int] | None = None
+
+
+class ChatCompletion(BaseModel):
+    """All answers."""
+
+    id: str
+    object: Literal["chat.completion"]
+    created: int
+    model: str
+    choices: list[ChatChoice]
+    usage: Usage
+    prompt_logprobs: list[dict[str, Any] | None] | None = None
+    prompt_token_ids: list[int] | None = None

@@ -1,0 +1,86 @@
+"""``/v1/completions``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from kernelet_server_openai.protocol.errors import ApiError
+from kernelet_server_openai.protocol.refused import StructuredFields, refuse
+from kernelet_server_openai.protocol.sampling import SamplingFields, TokenIds
+from kernelet_server_openai.protocol.usage import Usage
+
+MAX_PROMPTS = 1024
+"""Prompts of one request: each is a request of its own to the engine."""
+
+OnePrompt = str | TokenIds
+Prompts = (
+    str
+    | TokenIds
+    | Annotated[list[str], Field(max_length=MAX_PROMPTS)]
+    | Annotated[list[TokenIds], Field(max_length=MAX_PROMPTS)]
+)
+
+
+class CompletionRequest(SamplingFields, StructuredFields):
+    """A text to continue, or several."""
+
+    model: str | None = None
+    prompt: Prompts
+    max_tokens: int | None = 16
+    logprobs: int | None = None
+    add_special_tokens: bool = True
+    best_of: int | None = None
+    suffix: Any = None
+
+    @property
+    def prompts(self) -> list[OnePrompt]:
+        """Each prompt by itself; a list of integers is one."""
+        return split_prompts(self.prompt)
+
+    def check_refused(self) -> None:
+        super().check_refused()
+        refuse("suffix", self.suffix, "leave it out: text is not put into the middle", (None, ""))
+        if self.best_of is not None and self.best_of != (self.n or 1):
+            raise ApiError(400, f"best_of: got {self.best_of}, only n itself is taken: leave it out", param="best_of")
+
+
+def split_prompts(given: Prompts) -> list[OnePrompt]:
+    """One or several prompts as a list; a list of integers is one prompt."""
+    if isinstance(given, str) or not given or isinstance(given[0], int):
+        return [given]  # type: ignore[list-item]
+    return list(given)
+
+
+class CompletionLogprobs(BaseModel):
+    """A choice's log-probabilities, one entry a token; null where there is none."""
+
+    text_offset: list[int]
+    token_logprobs: list[float | None]
+    tokens: list[str]
+    top_logprobs: list[dict[str, float | None] | None]
+
+
+class CompletionChoice(BaseModel):
+    """One answer to one prompt."""
+
+    index: int
+    text: str
+    logprobs: CompletionLogprobs | None
+    finish_reason: str
+    stop_reason: str | int | None = None
+    token_ids: list[int] | None = None
+    prompt_token_ids: list[int] | None = None
+    prompt_logprobs: list[dict[str, Any] | None] | None = None
+
+
+class Completion(BaseModel):
+    """All answers, those of the first prompt first."""
+
+    id: str
+    object: Literal["text_completion"]
+    created: int
+    model: str
+    choices: list[CompletionChoice]
+    usage: Usage

@@ -1,0 +1,76 @@
+"""``/v1/embeddings``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field
+
+from kernelet.contracts.pooling import PoolingParams
+from kernelet_server_openai.protocol.base import Fields
+from kernelet_server_openai.protocol.sampling import TokenIds
+
+MAX_INPUTS = 2048
+"""Inputs of one request, as in OpenAI's API."""
+
+Inputs = (
+    str
+    | TokenIds
+    | Annotated[list[str], Field(max_length=MAX_INPUTS)]
+    | Annotated[list[TokenIds], Field(max_length=MAX_INPUTS)]
+)
+
+
+class PoolingFields(Fields):
+    """How inputs become vectors."""
+
+    model: str | None = None
+    encoding_format: Literal["float", "base64"] | None = None
+    dimensions: int | None = None
+    pooling: str | None = None
+    normalize: bool | None = None
+    priority: int = 0
+    cache_salt: Annotated[str, Field(min_length=1)] | None = None
+    request_id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
+    user: str | None = None
+
+    @property
+    def asks_for_pooling(self) -> bool:
+        """Whether any of the engine's parameters was given."""
+        return any(one is not None for one in (self.pooling, self.normalize, self.dimensions))
+
+    def pooling_params(self) -> PoolingParams:
+        """What the engine takes; it checks all values."""
+        return PoolingParams(pooling=self.pooling, normalize=self.normalize, dimensions=self.dimensions)
+
+
+class EmbeddingRequest(PoolingFields):
+    """Texts to embed."""
+
+    input: Inputs
+
+
+class EmbeddingUsage(BaseModel):
+    """Tokens of all inputs."""
+
+    prompt_tokens: int
+    total_tokens: int
+
+
+class Embedding(BaseModel):
+    """One input's vector: numbers, or little-endian float32 in base64."""
+
+    object: Literal["embedding"]
+    index: int
+    embedding: list[float] | str
+
+
+class EmbeddingResponse(BaseModel):
+    """All vectors, in the order of the inputs."""
+
+    object: Literal["list"]
+    id: str
+    created: int
+    model: str
+    data: list[Embedding]
+    usage: EmbeddingUsage

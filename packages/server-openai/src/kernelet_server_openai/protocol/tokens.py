@@ -1,0 +1,53 @@
+"""``/tokenize`` and ``/detokenize``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
+
+from kernelet_server_openai.protocol.base import Fields
+from kernelet_server_openai.protocol.chat import TemplateFields
+from kernelet_server_openai.protocol.errors import ApiError
+
+
+class TokenizeRequest(TemplateFields):
+    """A text, or messages."""
+
+    model: str | None = None
+    prompt: str | None = None
+    messages: Annotated[list[dict[str, Any]], Field(min_length=1)] | None = None  # type: ignore[assignment]
+    add_special_tokens: bool = True
+    return_token_strs: bool = False
+
+    def check(self) -> None:
+        """Exactly one of both is given.
+
+        Raises:
+            ApiError: 400.
+        """
+        if (self.prompt is None) == (self.messages is None):
+            raise ApiError(400, "prompt: give either prompt or messages", param="prompt")
+
+
+class TokenizeResponse(BaseModel):
+    """Token ids."""
+
+    count: int
+    max_model_len: int
+    tokens: list[int]
+    token_strs: list[str] | None = None
+
+
+class DetokenizeRequest(Fields):
+    """Token ids of one text."""
+
+    model: str | None = None
+    tokens: list[int]
+    skip_special_tokens: bool = False
+
+
+class DetokenizeResponse(BaseModel):
+    """Their text."""
+
+    prompt: str

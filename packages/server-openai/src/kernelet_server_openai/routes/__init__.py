@@ -1,0 +1,3 @@
+"""The paths: a module each."""
+
+from __future__ import annotations

@@ -1,0 +1,109 @@
+"""The server of one frontend."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import ssl
+from collections.abc import Sequence
+from typing import Any
+
+import uvicorn
+
+from kernelet.contracts.offer import Settings
+from kernelet.contracts.serving import Server, ServerContext
+from kernelet_server_openai.app import build_app
+from kernelet_server_openai.middleware.access_log import LogWriter
+from kernelet_server_openai.settings import ServerSettings, Tls
+
+KEEP_ALIVE_SECONDS = 75
+"""How long an idle connection stays open: longer than clients and proxies keep theirs."""
+BACKLOG = 2048
+TICK = 0.05
+"""Seconds between two looks at connections that must go."""
+
+
+class OpenAIServer(Server):
+    """OpenAI's API on uvicorn."""
+
+    def __init__(self, settings: Settings, context: ServerContext) -> None:
+        super().__init__(settings, context)
+        self._settings = ServerSettings.read(settings)
+        self._log = LogWriter(self._settings.access_log)
+        app = build_app(context, self._settings, self._log)
+        self._config = uvicorn.Config(
+            app,
+            http="httptools",
+            ws="auto",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            backlog=BACKLOG,
+            **tls_options(self._settings.tls),
+        )
+        self._server = uvicorn.Server(self._config)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._forced = asyncio.Event()
+
+    @classmethod
+    def check_settings(cls, settings: Settings) -> None:
+        ServerSettings.read(settings)
+
+    async def run(self, sockets: Sequence[socket.socket]) -> None:
+        """Serves until ``stop``."""
+        self._loop = asyncio.get_running_loop()
+        # uvicorn closes what it is given; the caller's stay open
+        mine = [one.dup() for one in sockets]
+        closing = asyncio.ensure_future(self._close_when_forced())
+        try:
+            await self._server._serve(mine)  # noqa: SLF001  ``serve`` would take the signals
+        finally:
+            closing.cancel()
+            for one in mine:
+                one.close()
+            await self._close_connections()
+            self._log.close()
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+
+    def stop_now(self) -> None:
+        self._server.should_exit = self._server.force_exit = True
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(self._forced.set)
+
+    async def _close_when_forced(self) -> None:
+        """Uvicorn itself waits for connections, also when it is forced."""
+        await self._forced.wait()
+        while True:
+            await self._close_connections()
+            await asyncio.sleep(TICK)
+
+    async def _close_connections(self) -> None:
+        """Closes all connections; their requests end."""
+        state = self._server.server_state
+        for connection in list(state.connections):
+            if connection.transport is not None:
+                connection.transport.abort()
+        tasks = list(state.tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+
+def tls_options(tls: Tls | None) -> dict[str, Any]:
+    """Uvicorn's names."""
+    if tls is None:
+        return {}
+    return {
+        "ssl_certfile": tls.certfile,
+        "ssl_keyfile": tls.keyfile or None,
+        "ssl_keyfile_password": tls.password or None,
+        "ssl_ca_certs": tls.ca_certs or None,
+        "ssl_cert_reqs": ssl.CERT_REQUIRED if tls.ca_certs else ssl.CERT_NONE,
+    }

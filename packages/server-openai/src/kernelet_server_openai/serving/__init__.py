@@ -1,0 +1,3 @@
+"""Requests to engine calls, outputs to answers."""
+
+from __future__ import annotations

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+from kernelet_server_openai.protocol.errors import ApiError
+from kernelet_server_openai.protocol.refused import ParserFields, StructuredFields
+
+WRONG = {
+    "tools": [[{"type": "function"}], {}, 1],
+    "tool_choice": ["auto", "required", {}],
+    "parallel_tool_calls": [False],
+    "functions": [[{}]],
+    "function_call": ["auto"],
+    "reasoning_effort": ["low", "high", 1],
+    "response_format": [{"type": "json_object"}, {}, "text"],
+    "structured_outputs": [{"json": {}}],
+    "service_tier": ["flex"],
+    "store": [True, 0],
+}
+HARMLESS = {
+    "tools": [None, []],
+    "tool_choice": [None, "none"],
+    "reasoning_effort": [None, "none"],
+    "response_format": [None, {"type": "text"}],
+    "store": [None, False],
+    "service_tier": ["auto", "default"],
+}
+
+
+@pytest.mark.parametrize("field, value", [(field, value) for field, values in WRONG.items() for value in values])
+def test_what_nothing_does_is_refused(field, value):
+    with pytest.raises(ApiError) as caught:
+        ParserFields(**{field: value}).check_refused()
+    assert (caught.value.status, caught.value.param) == (400, field)
+
+
+@pytest.mark.parametrize("field, value", [(field, value) for field, values in HARMLESS.items() for value in values])
+def test_what_asks_for_nothing_passes(field, value):
+    ParserFields(**{field: value}).check_refused()
+
+
+@pytest.mark.parametrize(
+    "field, package", [("tools", "kernelet-parsers-"), ("response_format", "kernelet-structured-")]
+)
+def test_the_package_to_install_is_named(field, package):
+    with pytest.raises(ApiError, match=package):
+        ParserFields(**{field: [{"type": "x"}]}).check_refused()
+
+
+def test_completions_have_no_tools():
+    assert "tools" not in StructuredFields.model_fields

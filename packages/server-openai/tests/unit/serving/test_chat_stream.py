@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from asgi_calls import post
+from hypothesis import given
+from hypothesis import strategies as st
+from scripted_engine import ScriptedEngine, choice, lp, output
+
+from kernelet_server_openai.protocol.chat import ChatCompletionRequest
+from kernelet_server_openai.serving.api import Heading
+from kernelet_server_openai.serving.chat_stream import ChatChunks
+
+PATH = "/v1/chat/completions"
+MESSAGES = [{"role": "user", "content": "hi"}]
+STEPS = (
+    output(choice("he", (1,)), choice("", (4,), index=1)),
+    output(choice("he", (1, 2)), choice("", (4,), index=1)),
+    output(choice("hello", (1, 2, 3), finish_reason="stop", stop_reason="!"), choice("x", (4, 5), index=1)),
+    output(
+        choice("hello", (1, 2, 3), finish_reason="stop", stop_reason="!"),
+        choice("xy", (4, 5, 6), index=1, finish_reason="length"),
+    ),
+)
+
+
+def stream(make_app, *steps, **fields):
+    reply = post(make_app(ScriptedEngine(*steps)), PATH, {"messages": MESSAGES, "stream": True, **fields})
+    assert reply.status == 200
+    assert reply.headers["content-type"].startswith("text/event-stream")
+    return reply.events
+
+
+def text_of(events, index):
+    choices = [one for event in events for one in event["choices"] if one["index"] == index]
+    return "".join(one["delta"].get("content", "") for one in choices)
+
+
+def test_every_answer_begins_with_its_role_and_ends_once(make_app):
+    events = stream(make_app, *STEPS, n=2)
+    assert [event["choices"][0]["delta"] for event in events[:2]] == [{"role": "assistant", "content": ""}] * 2
+    assert [text_of(events, index) for index in (0, 1)] == ["hello", "xy"]
+    ends = [one for event in events for one in event["choices"] if one["finish_reason"] is not None]
+    assert [(one["index"], one["finish_reason"], one["stop_reason"]) for one in ends] == [
+        (0, "stop", "!"),
+        (1, "length", None),
+    ]
+    assert len({json.dumps([event[name] for name in ("id", "created", "model", "object")]) for event in events}) == 1
+    assert all("usage" not in event for event in events)
+
+
+def test_a_step_that_shows_nothing_sends_nothing(make_app):
+    assert len(stream(make_app, *STEPS, n=2)) == 2 + 4
+
+
+def test_usage_comes_last(make_app):
+    *rest, last = stream(make_app, *STEPS, n=2, stream_options={"include_usage": True})
+    assert last["choices"] == []
+    assert last["usage"]["completion_tokens"] == 6
+    assert all(event["usage"] is None for event in rest)
+
+
+def test_usage_in_every_chunk(make_app):
+    options = {"include_usage": True, "continuous_usage_stats": True}
+    counts = [event["usage"]["completion_tokens"] for event in stream(make_app, *STEPS, n=2, stream_options=options)]
+    assert counts[:2] == [0, 0]
+    assert counts == sorted(counts)
+    assert counts[-1] == 6
+
+
+def test_logprobs_and_token_ids_are_told_once(make_app):
+    steps = (
+        output(choice("", (1,), logprobs=[{1: lp(b"\xe2")}]), prompt_logprobs=[None, {2: lp("b")}, {3: lp("c")}]),
+        output(
+            choice("€", (1, 2), logprobs=[{1: lp(b"\xe2")}, {2: lp(b"\x82\xac")}], finish_reason="stop"),
+            prompt_logprobs=[None, {2: lp("b")}, {3: lp("c")}],
+        ),
+    )
+    events = stream(make_app, *steps, logprobs=True, prompt_logprobs=0, return_token_ids=True)
+    assert events[0]["prompt_token_ids"] == [1, 2, 3]
+    assert events[0]["prompt_logprobs"][0] is None
+    choices = [event["choices"][0] for event in events[1:]]
+    assert [one["token_ids"] for one in choices] == [[1], [2]]
+    pieces = [entry["bytes"] for one in choices for entry in one["logprobs"]["content"]]
+    assert bytes(sum(pieces, [])).decode() == "€"
+
+
+def test_echo_is_in_the_first_chunk(make_app):
+    messages = [{"role": "assistant", "content": "Well, "}]
+    engine = ScriptedEngine(output(choice("hello", (1,), finish_reason="stop")))
+    events = post(make_app(engine), PATH, {"messages": messages, "stream": True, "echo": True}).events
+    assert text_of(events, 0) == "Well, hello"
+
+
+@pytest.mark.parametrize("options", [None, {"include_usage": True}])
+@given(pieces=st.lists(st.text(max_size=4), min_size=1, max_size=5))
+def test_chunks_are_json_whatever_the_text(options, pieces):
+    request = ChatCompletionRequest(messages=MESSAGES, stream_options=options, stream=True)
+    chunks = ChatChunks(Heading(id='"', created=1, model="\n"), request, "")
+    body, so_far = b"", ""
+    for piece in pieces:
+        so_far += piece
+        body += chunks.write(0, output(choice(so_far, (1,))))
+    body += chunks.write(0, output(choice(so_far, (1,), finish_reason="stop"))) + chunks.end()
+    lines = [line for line in body.split(b"\n\n") if line]
+    events = [json.loads(line.removeprefix(b"data: ")) for line in lines]
+    assert text_of(events, 0) == so_far
+    assert all(event["id"] == '"' and event["model"] == "\n" for event in events)
