@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -137,7 +138,13 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class StatLoggerOffer(Offer):
-    """A stat logger. ``target`` is a ``StatLogger`` class. All active ones run; one that raises is switched off."""
+    """A stat logger. ``target`` is a ``StatLogger`` class. All active ones run; one that raises is switched off.
+
+    Attributes:
+        flags: Flags of ``kernelet serve`` without dashes, each for a key of the plugin's own options.
+    """
+
+    flags: Mapping[str, str] = field(default_factory=dict)
 
 
 class StatLogger(ABC):

@@ -7,7 +7,8 @@ import pytest
 from kernelet.contracts.cache import CacheConfigPlan, CacheGroup, FullAttentionSpec, SlidingWindowSpec
 from kernelet.contracts.executor import EnginePlan
 from kernelet.contracts.offer import Settings
-from kernelet.contracts.stats import CacheInfo, FinishedRequest, StatLogger, StepStats
+from kernelet.contracts.serving import Exposition
+from kernelet.contracts.stats import CacheInfo, FinishedRequest, PluginInfo, StatLogger, StepStats
 from kernelet.engine.stats import LoggingStatLogger, StatDispatcher, StatTotals, engine_info
 from kernelet.testing.null.harness import null_engine_config
 
@@ -49,6 +50,8 @@ def finished(reason="stop"):
 
 
 class Recorder(StatLogger):
+    shows = None
+
     def __init__(self, fails_in=""):
         super().__init__(Settings(plugin="p"), ENGINE)
         self.calls = []
@@ -67,6 +70,10 @@ class Recorder(StatLogger):
 
     def log(self):
         self._note("log")
+
+    def exposition(self):
+        self._note("exposition")
+        return self.shows
 
     def close(self):
         self._note("close")
@@ -112,6 +119,26 @@ def test_a_logger_that_raises_is_switched_off_with_one_error(where, caplog):
     errors = [record for record in caplog.records if record.levelno == logging.ERROR]
     assert len(errors) == 1
     assert "stat logger bad failed and is switched off" in errors[0].message
+
+
+def test_what_loggers_show_and_one_that_raises_there_is_switched_off(caplog):
+    shown = Exposition(content_type="text/plain", body=b"steps 1")
+    silent, bad, good = Recorder(), Recorder("exposition"), Recorder()
+    good.shows = shown
+    dispatcher = StatDispatcher([("silent", silent), ("bad", bad), ("good", good)])
+    for _ in range(2):
+        assert dispatcher.expositions() == [shown]
+        dispatcher.dispatch([step(0)], [])
+    assert bad.calls == ["exposition"]
+    assert good.calls == ["exposition", "record"] * 2
+    (error,) = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert "stat logger bad failed and is switched off" in error.message
+
+
+def test_loggers_are_told_the_plugins():
+    plugin = PluginInfo(name="p", distribution="d", version="1")
+    assert ENGINE.plugins == ()
+    assert engine_info(CONFIG, PLAN, [plugin]).plugins == (plugin,)
 
 
 def test_the_log_has_rates_since_the_line_before(caplog):

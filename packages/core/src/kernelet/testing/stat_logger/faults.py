@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 
 from kernelet.contracts.offer import Settings
+from kernelet.contracts.serving import Exposition
 from kernelet.contracts.stats import EngineInfo, FinishedRequest, StatLoggerOffer, StepStats
 from kernelet.testing.faults import Fault
 from kernelet.testing.offered import Offered
@@ -121,6 +122,19 @@ class Prints(CountingLogger):
         print(stats.step)  # noqa: T201 - the fault
 
 
+class ShowsText(CountingLogger):
+    def exposition(self) -> Any:
+        return f"steps {self.sums['steps']}"
+
+
+class CountsScrapes(CountingLogger):
+    scrapes = 0
+
+    def exposition(self) -> Exposition:
+        self.scrapes += 1
+        return Exposition(content_type="text/plain", body=b"scrapes %d" % self.scrapes)
+
+
 class Handles(CountingLogger):
     def __init__(self, settings: Settings, engine: EngineInfo) -> None:
         super().__init__(settings, engine)
@@ -139,6 +153,8 @@ _PLANTED: tuple[tuple[str, type[Any], str], ...] = (
     ("leaves-a-file-open", LeavesOpen, "close() must close the files and sockets that the logger opened"),
     ("adds-up-two-engines", Shared, "of two engines must be told apart"),
     ("prints-every-step", Prints, "record() must not print"),
+    ("shows-text", ShowsText, "exposition() must return an Exposition"),
+    ("counts-scrapes", CountsScrapes, "exposition() must show the same until something is recorded"),
     ("handles-signals", Handles, "a logger must install no signal handlers"),
     ("keeps-every-step", Remembers, "a logger must not keep every step in memory"),
     ("takes-its-settings-apart", TakesOut, "a logger must not change its settings nor what it is told"),

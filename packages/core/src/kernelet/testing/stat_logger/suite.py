@@ -20,6 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernelet.contracts.serving import Exposition
 from kernelet.contracts.stats import EngineInfo, StatLogger, StatLoggerOffer, StepStats
 from kernelet.testing.offered import Offered
 from kernelet.testing.search import SEARCH
@@ -155,6 +156,22 @@ class StatLoggerSuite(Suite):
             started = time.perf_counter()
             logger.close()
         check(time.perf_counter() - started < CLOSE_SECONDS, "close() must not wait for longer than an operator does")
+
+    def test_shows_what_can_be_scraped(self, make: Make) -> None:
+        got = null_run(seed=1)
+        logger = make(engine())
+        try:
+            for reports in ([], got.steps[:5], got.finished[:5]):
+                report(logger, reports)
+                first, second = logger.exposition(), logger.exposition()
+                check(
+                    first is None or isinstance(first, Exposition),
+                    "exposition() must return an Exposition (a content type and bytes) or None",
+                )
+                check(first == second, "exposition() must show the same until something is recorded")
+            check(shortest(logger.exposition) < LOG_SECONDS, "exposition() must not block: it is called between steps")
+        finally:
+            logger.close()
 
     def test_leaves_the_process_alone(self, make: Make) -> None:
         before, printed = handlers(), io.StringIO()

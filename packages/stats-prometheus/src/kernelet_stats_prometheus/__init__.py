@@ -1,0 +1,3 @@
+"""Statistics as Prometheus metrics."""
+
+from __future__ import annotations
