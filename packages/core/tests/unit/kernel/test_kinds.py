@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from kernelet.config import PluginsConfig
-from kernelet.contracts import attention, cache, executor, model, op, platform, quant, sampling, serving, stats
+from kernelet.contracts import attention, cache, executor, io, model, op, platform, quant, sampling, serving, stats
 from kernelet.contracts.model import ModelSourceOffer
 from kernelet.contracts.offer import Offer
 from kernelet.contracts.serving import EndpointOffer
@@ -14,7 +14,7 @@ from kernelet.kernel.kinds import KINDS, kind_of
 
 
 def test_every_offer_class_of_the_contracts_has_a_row():
-    modules = (attention, cache, executor, model, op, platform, quant, sampling, serving, stats)
+    modules = (attention, cache, executor, io, model, op, platform, quant, sampling, serving, stats)
     classes = {c for m in modules for _, c in inspect.getmembers(m, inspect.isclass) if issubclass(c, Offer)} - {Offer}
     assert {kind.offer for kind in KINDS} == classes
     assert len(KINDS) == len(classes)

@@ -25,6 +25,7 @@ from kernelet.contracts.executor import (
     SchedulerOffer,
     SchedulingPolicy,
 )
+from kernelet.contracts.io import IOProcessor, IOProcessorOffer
 from kernelet.contracts.model import (
     Model,
     ModelArchitectureOffer,
@@ -93,6 +94,7 @@ INTERFACES: Mapping[type[Offer], type] = MappingProxyType(
         CommunicatorOffer: Communicator,
         SchedulerOffer: SchedulingPolicy,
         LogitsProcessorOffer: LogitsProcessor,
+        IOProcessorOffer: IOProcessor,
         StatLoggerOffer: StatLogger,
         ServerOffer: Server,
         EndpointOffer: Endpoint,
@@ -248,5 +250,5 @@ MADE: Mapping[type[Offer], Trial] = MappingProxyType(
         ServerOffer: _server,
     }
 )
-"""Kinds whose object is made here; models, their quantization, readers, executors, communicators and endpoints
-need more; a server's options are checked, it needs an engine."""
+"""Kinds whose object is made here; models, their quantization and IO processors, readers, executors, communicators and
+endpoints need more; a server's options are checked, it needs an engine."""

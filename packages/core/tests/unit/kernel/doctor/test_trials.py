@@ -9,6 +9,7 @@ from kernelet.cache.groups import FullGroupManager, SlidingWindowGroupManager
 from kernelet.contracts.attention import Attention, AttentionOffer
 from kernelet.contracts.cache import CachePolicyOffer, CacheSpecOffer, EvictionPolicy
 from kernelet.contracts.executor import CommunicatorOffer, ExecutorOffer, SchedulerOffer
+from kernelet.contracts.io import IOProcessorOffer
 from kernelet.contracts.model import (
     ModelArchitectureOffer,
     ModelSource,
@@ -28,6 +29,7 @@ from kernelet.executor.in_process import InProcessExecutor
 from kernelet.kernel.doctor.trials import INTERFACES, MADE, NotHereError, Subject, trials
 from kernelet.kernel.kinds import KINDS
 from kernelet.scheduler.policies import FCFSPolicy
+from kernelet.testing.io_processor import Distances
 from kernelet.testing.null.platform import NullDevice
 
 SETTINGS = Settings(plugin="p", values={"memory_bytes": 1 << 20})
@@ -145,6 +147,7 @@ GOOD = [
     (QuantOffer(name="a", target="m:A"), Unquantized, BOTH[:1]),
     (ServerOffer(name="a", target="m:A"), NoServer, BOTH),
     (EndpointOffer(name="a", target="m:A", prefix="/a"), NoEndpoint, BOTH[:1]),
+    (IOProcessorOffer(name="a", target="m:A"), Distances, BOTH[:1]),
     (WEIGHTS, Keyed, BOTH[:1]),
 ]
 
@@ -164,6 +167,7 @@ def test_every_kind_is_tried_somehow():
         ExecutorOffer,
         CommunicatorOffer,
         EndpointOffer,
+        IOProcessorOffer,
     }
     assert kinds - set(MADE) == unmade
 
