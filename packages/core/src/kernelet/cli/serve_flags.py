@@ -1,10 +1,10 @@
-"""The flags of ``kernelet serve`` that are not the engine's: its own table, and those of the selected server."""
+"""The flags of ``kernelet serve`` that are not the engine's: its own table, those of the server and of stat loggers."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -16,6 +16,7 @@ from kernelet.cli.usage import Parser, UsageError
 from kernelet.contracts.offer import Option
 from kernelet.contracts.plugins import Owned
 from kernelet.contracts.serving import ServerOffer
+from kernelet.contracts.stats import StatLoggerOffer
 from kernelet.engine.option_values import read_settings
 from kernelet.errors import PluginError
 from kernelet.kernel.settings import parse
@@ -29,15 +30,23 @@ METAVARS = MappingProxyType({int: "N", float: "X", str: "TEXT"})
 
 @dataclass(frozen=True, kw_only=True)
 class ServerFlags:
-    """The flags of one server.
+    """The flags of one offer.
 
     Attributes:
-        owned: The server.
+        what: What people call it, e.g. ``"the server openai"``.
+        plugin: Whose options they set.
         options: Flag without dashes to the plugin's key and option.
+        loggers: Those of stat loggers, of which all run.
     """
 
-    owned: Owned[ServerOffer]
+    what: str
+    plugin: str
     options: Mapping[str, tuple[str, Option]]
+    loggers: tuple[ServerFlags, ...] = ()
+
+    def __iter__(self) -> Iterator[ServerFlags]:
+        """This one, then those of stat loggers."""
+        yield from (self, *self.loggers)
 
 
 def add_serve_options(parser: argparse.ArgumentParser) -> None:
@@ -67,28 +76,50 @@ def find_server_flags(arguments: Sequence[str]) -> ServerFlags:
     options, _ = first.parse_known_args(arguments)
     kernel = boot(options)
     name = resolve_serve_options(serve_arguments(options), config_file(options)).options.server
-    owned = kernel.select(ServerOffer, name).chosen
     schemas = {answer.plugin: answer.value.schema for answer in kernel.hooks.lifecycle.options() if answer.value}
-    schema = schemas.get(owned.plugin, {})
-    unknown = sorted(set(owned.offer.flags.values()) - set(schema))
-    if unknown:
-        raise PluginError(f"the server {owned.offer.name} has flags for options that {owned.plugin} has not: {unknown}")
-    return ServerFlags(owned=owned, options={flag: (key, schema[key]) for flag, key in owned.offer.flags.items()})
+    loggers = [flags_of("stat logger", one, schemas) for one in kernel.offers(StatLoggerOffer) if one.offer.flags]
+    server = flags_of("server", kernel.select(ServerOffer, name).chosen, schemas)
+    return replace(server, loggers=tuple(loggers))
+
+
+def flags_of(
+    kind: str, owned: Owned[ServerOffer] | Owned[StatLoggerOffer], schemas: Mapping[str, Mapping[str, Option]]
+) -> ServerFlags:
+    """The flags of one offer.
+
+    Raises:
+        PluginError: it has one for an option that its plugin has not.
+    """
+    what, flags, schema = f"the {kind} {owned.offer.name}", owned.offer.flags, schemas.get(owned.plugin, {})
+    if unknown := sorted(set(flags.values()) - set(schema)):
+        raise PluginError(f"{what} has flags for options that {owned.plugin} has not: {unknown}")
+    options = {flag: (key, schema[key]) for flag, key in flags.items()}
+    return ServerFlags(what=what, plugin=owned.plugin, options=options)
 
 
 def add_server_flags(parser: argparse.ArgumentParser, found: ServerFlags) -> None:
-    """Adds the flags of a server.
+    """Adds the flags of a server and of stat loggers.
 
     Raises:
-        PluginError: one of them is Kernelet's own.
+        PluginError: one of them is Kernelet's own, or another's.
     """
-    offer, plugin = found.owned.offer, found.owned.plugin
+    for flags in found:
+        add_flags(parser, flags)
+
+
+def add_flags(parser: argparse.ArgumentParser, flags: ServerFlags) -> None:
+    """Adds the flags of one offer.
+
+    Raises:
+        PluginError: one of them is Kernelet's own, or another's.
+    """
+    plugin = flags.plugin
     group = parser.add_argument_group(
-        f"server {offer.name}", f"Options of the plugin {plugin}: --FLAG VALUE is --set {plugin}.KEY=VALUE."
+        flags.what.removeprefix("the "), f"Options of the plugin {plugin}: --FLAG VALUE is --set {plugin}.KEY=VALUE."
     )
-    for flag, (key, option) in found.options.items():
+    for flag, (key, option) in flags.options.items():
         common: dict[str, Any] = {
-            "dest": PREFIX + key,
+            "dest": destination(plugin, key),
             "default": argparse.SUPPRESS,
             "help": f"{option.help}{shown_default(option)}".replace("%", "%%"),
         }
@@ -96,12 +127,17 @@ def add_server_flags(parser: argparse.ArgumentParser, found: ServerFlags) -> Non
             if option.type is bool:
                 group.add_argument(f"--{flag}", action=argparse.BooleanOptionalAction, **common)
             else:
-                names = {"metavar": "{" + ",".join(option.choices) + "}" if option.choices else METAVARS[option.type]}
+                names: dict[str, Any] = {
+                    "metavar": "{" + ",".join(option.choices) + "}" if option.choices else METAVARS[option.type]
+                }
                 group.add_argument(f"--{flag}", type=partial(read, option), **names, **common)
         except argparse.ArgumentError as error:
-            raise PluginError(
-                f"the server {offer.name} (plugin {plugin}) cannot have the flag --{flag}: {error}"
-            ) from error
+            raise PluginError(f"{flags.what} (plugin {plugin}) cannot have the flag --{flag}: {error}") from error
+
+
+def destination(plugin: str, key: str) -> str:
+    """Name of a plugin's option in the namespace."""
+    return f"{PREFIX}{plugin}.{key}"
 
 
 def read(option: Option, text: str) -> Any:
@@ -119,19 +155,20 @@ def shown_default(option: Option) -> str:
 
 
 def server_settings(options: argparse.Namespace, found: ServerFlags | None) -> dict[str, dict[str, object]]:
-    """What a server's flags set, as ``--set`` would.
+    """What the flags of plugins set, as ``--set`` would.
 
     Raises:
         UsageError: ``--set`` gives one of them another value.
     """
     given = vars(options)
-    flags = {} if found is None else found.options
-    values = {key: given[PREFIX + key] for key, _ in flags.values() if PREFIX + key in given}
-    if found is None or not values:
-        return {}
-    plugin = found.owned.plugin
     written = read_settings(given.get(ENGINE_PREFIX + "set") or []) or {}
-    both = sorted(values.keys() & written.get(plugin, {}).keys())
-    if both:
-        raise UsageError(f"{plugin}.{both[0]} is given by a flag and by --set: give it once")
-    return {plugin: values}
+    settings: dict[str, dict[str, object]] = {}
+    for flags in found or ():
+        plugin = flags.plugin
+        names = {key: destination(plugin, key) for key, _ in flags.options.values()}
+        values = {key: given[name] for key, name in names.items() if name in given}
+        if both := sorted(values.keys() & written.get(plugin, {}).keys()):
+            raise UsageError(f"{plugin}.{both[0]} is given by a flag and by --set: give it once")
+        if values:
+            settings.setdefault(plugin, {}).update(values)
+    return settings
