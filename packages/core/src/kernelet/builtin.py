@@ -20,7 +20,16 @@ def kernelet_executors() -> Sequence[ExecutorOffer]:
         ExecutorOffer(
             name="in-process",
             target="kernelet.executor.in_process:InProcessExecutor",
+            api="1.2",
+            max_ranks=1,
             summary="One rank, in the engine's own process",
+        ),
+        ExecutorOffer(
+            name="multiprocess",
+            target="kernelet.executor.multiprocess.executor:MultiprocessExecutor",
+            api="1.2",
+            priority=-10,  # for one rank only where it is named
+            summary="A process a rank, on this machine",
         ),
     )
 

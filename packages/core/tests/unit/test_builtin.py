@@ -13,6 +13,7 @@ from kernelet.kernel.kinds import KINDS
 
 OFFERS = {
     (ExecutorOffer, "in-process"): Executor,
+    (ExecutorOffer, "multiprocess"): Executor,
     (SchedulerOffer, "fcfs"): SchedulingPolicy,
     (SchedulerOffer, "priority"): SchedulingPolicy,
     (CacheSpecOffer, "full"): GroupManager,

@@ -20,6 +20,7 @@ void bind_layer(nanobind::module_& m);
 void bind_linear(nanobind::module_& m);
 void bind_linear_int(nanobind::module_& m);
 void bind_ops(nanobind::module_& m);
+void bind_ranks(nanobind::module_& m);
 void bind_sampling(nanobind::module_& m);
 
 }  // namespace kernelet

@@ -31,6 +31,7 @@ NB_MODULE(_native, m) {
   bind_linear_int(m);
   bind_experts(m);
   bind_ops(m);
+  bind_ranks(m);
   bind_sampling(m);
   bind_attention(m);
   bind_layer(m);

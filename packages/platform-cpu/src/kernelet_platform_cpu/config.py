@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from kernelet.config import EngineConfig
 
 
-def threads(settings: Settings) -> int:
-    """Threads of a step: the option, else every CPU that the process may use.
+def threads(settings: Settings, ranks: int = 1) -> int:
+    """Threads of a step: the option, else every CPU that the process may use, shared by the ranks of this machine.
 
     Raises:
         ConfigError: if the option is below 1.
     """
     chosen = settings.values.get("threads")
     if chosen is None:
-        return usable_cpus()
+        return max(1, usable_cpus() // ranks)
     if int(chosen) < 1:
         raise ConfigError(f"{settings.plugin}.threads is {chosen}; it must be at least 1, or unset for all usable CPUs")
     return int(chosen)
 
 
-def pinned_cpus(settings: Settings) -> tuple[int, ...]:
-    """A CPU for each thread, or none: the kernel places them.
+def pinned_cpus(settings: Settings, ranks: int = 1, rank: int = 0) -> tuple[int, ...]:
+    """A CPU for each thread of a rank, or none: the kernel places them.
 
     Unset, threads are pinned where the affinity mask is narrower than the machine and each of its CPUs gets one: with
     CPUs to spare, another process of the same mask would pin its threads to the same ones.
@@ -42,17 +42,19 @@ def pinned_cpus(settings: Settings) -> tuple[int, ...]:
     Raises:
         ConfigError: there are more threads to pin than CPUs.
     """
-    wanted, count, cpus = settings.values.get("pin"), threads(settings), allowed_cpus()
+    wanted, each, cpus = settings.values.get("pin"), threads(settings, ranks), allowed_cpus()
+    count = each * ranks
     if wanted is None:
         wanted = count == len(cpus) < (os.cpu_count() or 1)
     if not wanted:
         return ()
     if count > len(cpus):
+        of_ranks = f" of {ranks} ranks" if ranks > 1 else ""
         raise ConfigError(
-            f"{settings.plugin}.pin needs a CPU for each of {count} threads, but this process may use {len(cpus)}; "
-            f"set {settings.plugin}.threads to at most {len(cpus)}"
+            f"{settings.plugin}.pin needs a CPU for each of {count} threads{of_ranks}, but this process may use "
+            f"{len(cpus)}; set {settings.plugin}.threads to at most {len(cpus) // ranks}"
         )
-    return cpus[:count]
+    return cpus[rank * each : (rank + 1) * each]
 
 
 class CpuPlatformConfig(PlatformConfig):
@@ -69,12 +71,7 @@ class CpuPlatformConfig(PlatformConfig):
         )
 
     def check_and_update_config(self, config: EngineConfig) -> Sequence[ConfigChange]:
-        if config.parallel.tensor_parallel_size != 1:
-            raise ConfigError(
-                f"tensor parallel size {config.parallel.tensor_parallel_size} is not supported on the platform 'cpu'; "
-                "use 1"
-            )
-        pinned_cpus(self.settings)
+        pinned_cpus(self.settings, config.parallel.tensor_parallel_size)
         return ()
 
     def attention_order(self) -> tuple[str, ...]:

@@ -24,10 +24,11 @@ PACKED_CACHE_BYTES = 16 << 30
 class CpuDevice(Device):
     """The processor. Everything runs when it is called; there are no streams."""
 
-    def __init__(self, settings: Settings, local_rank: int) -> None:
+    def __init__(self, settings: Settings, local_rank: int, local_size: int = 1) -> None:
         keep_freed_memory()  # here and not in init, which runs on the worker's own thread
-        self._threads = threads(settings)
-        self._cpus = pinned_cpus(settings)
+        self._sharers = local_size
+        self._threads = threads(settings, local_size)
+        self._cpus = pinned_cpus(settings, local_size, local_rank)
         self._before = 0
         self._packed: WhileLoading | None = None
         self._settings = settings
@@ -38,7 +39,7 @@ class CpuDevice(Device):
         torch.set_num_threads(1 if module else self._threads)
         if module:
             module.start_pool(self._threads, list(self._cpus))
-        self._before = available_memory().bytes
+        self._before = available_memory().bytes // self._sharers
 
     def get_device_name(self) -> str:
         module = native()
@@ -50,7 +51,7 @@ class CpuDevice(Device):
         return torch.device("cpu")
 
     def memory(self) -> MemoryInfo:
-        free = available_memory().bytes
+        free = available_memory().bytes // self._sharers
         return MemoryInfo(total=max(self._before, free), free=free)
 
     def manual_seed(self, seed: int) -> None:

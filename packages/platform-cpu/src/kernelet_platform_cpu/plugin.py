@@ -1,4 +1,4 @@
-"""Offers the CPU: platform, paged attention and dense weights, on plain torch."""
+"""Offers the CPU: platform, paged attention, weights, ops, and collectives between ranks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from kernelet.contracts.attention import AttentionOffer
+from kernelet.contracts.executor import CommunicatorOffer
 from kernelet.contracts.lifecycle import PluginOptions
 from kernelet.contracts.offer import Option
 from kernelet.contracts.op import OpOffer, WeightKernelOffer
@@ -37,7 +38,9 @@ OPS: Mapping[str, str] = MappingProxyType(
 def kernelet_options() -> PluginOptions:
     return PluginOptions(
         schema={
-            "threads": Option(type=int, help="Threads of a step; default: the CPUs this process may use"),
+            "threads": Option(
+                type=int, help="Threads of a rank; default: the CPUs this process may use, shared by the ranks"
+            ),
             "packed_cache": Option(type=bool, default=True, help="Keep packed weights on disk for the next start"),
             "packed_cache_bytes": Option(
                 type=int, default=16 << 30, help="Bytes of packed weights on disk; those used longest ago go first"
@@ -65,6 +68,8 @@ def kernelet_platforms() -> Sequence[PlatformOffer]:
             probe="kernelet_platform_cpu.probe:probe",
             config="kernelet_platform_cpu.config:CpuPlatformConfig",
             worker="kernelet.worker.worker:ModelWorker",
+            communicator="kernelet_platform_cpu.ranks.shared:SharedMemoryCommunicator",
+            api="1.3",
             kernel_bench="kernelet_platform_cpu.tuning.bench:LinearBench",
             summary="The processor, with torch",
         ),
@@ -108,6 +113,23 @@ def kernelet_ops() -> Sequence[OpOffer]:
             summary="In own kernels: a row has the same bits in every batch",
         )
         for op, target in OPS.items()
+    )
+
+
+@hookimpl
+def kernelet_communicators() -> Sequence[CommunicatorOffer]:
+    return (
+        CommunicatorOffer(
+            name="shared-memory",
+            target="kernelet_platform_cpu.ranks.shared:SharedMemoryCommunicator",
+            summary="Memory that the processes of a machine share; a rank that waits yields",
+        ),
+        CommunicatorOffer(
+            name="gloo",
+            target="kernelet_platform_cpu.ranks.gloo:GlooCommunicator",
+            priority=-10,
+            summary="torch.distributed over sockets",
+        ),
     )
 
 

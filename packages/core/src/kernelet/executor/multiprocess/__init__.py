@@ -1,0 +1,1 @@
+"""A process a rank: how workers are spawned, talked to, watched and stopped."""

@@ -1,0 +1,169 @@
+"""A worker's process: ``python -m kernelet.executor.multiprocess.process LINK LIFE``.
+
+Args:
+    LINK: File descriptor of a socket over which commands come and answers go.
+    LIFE: File descriptor of a pipe that breaks when the parent ends.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+import traceback
+from multiprocessing.connection import Connection
+
+import msgspec
+
+from kernelet.contracts.executor import StepResult, Worker, WorkerContext
+from kernelet.contracts.lifecycle import ProcessRole
+from kernelet.contracts.platform import PlatformOffer
+from kernelet.executor.failures import describe
+from kernelet.executor.multiprocess.messages import (
+    Allocate,
+    Answer,
+    Command,
+    Describe,
+    Done,
+    Execute,
+    Failed,
+    Load,
+    Needs,
+    Planned,
+    Ready,
+    Sample,
+    Sampled,
+    Start,
+    Stop,
+    encode,
+)
+from kernelet.kernel import Kernel, Manifest
+
+logger = logging.getLogger("kernelet.executor")
+
+
+def main() -> int:
+    """Does what the parent says until it says stop, or is gone; returns the process's exit code."""
+    link, life = Connection(int(sys.argv[1])), int(sys.argv[2])
+    threading.Thread(target=end_with_parent, args=(life,), daemon=True).start()
+    try:
+        Rank(link).serve()
+    except (EOFError, ConnectionError):
+        return 1  # the parent is gone
+    except BaseException as error:  # noqa: BLE001 - the parent raises it
+        link.send_bytes(encode(Failed(describe(error, traceback.format_exc()))))
+        return 1
+    return 0
+
+
+def end_with_parent(life: int) -> None:
+    """Waits until nobody holds the other end of a pipe; whatever the process is in then, it ends."""
+    os.read(life, 1)
+    os._exit(1)
+
+
+class Rank:
+    """One rank and its worker.
+
+    Args:
+        link: The parent.
+    """
+
+    def __init__(self, link: Connection) -> None:
+        self._link = link
+        self._commands = msgspec.msgpack.Decoder(Command)
+        start = self._receive()
+        assert isinstance(start, Start)
+        self._rank = start.rank
+        sys.path[:] = start.path
+        set_up(start)
+        self._kernel = make_kernel(start)
+        self._worker = make_worker(self._kernel, start)
+        self._send(Ready(self._kernel.manifest.digest))
+
+    def serve(self) -> None:
+        """Takes command after command."""
+        worker = self._worker
+        while not isinstance(command := self._receive(), Stop):
+            if isinstance(command, Execute):
+                worker.execute_model(command.plan)
+            elif isinstance(command, Sample):
+                self._send(Sampled(self._own(worker.sample(command.plan))))
+            else:
+                self._send(self._prepare(command))
+        worker.shutdown()
+        self._kernel.lifecycle.process_stopped(self._rank)
+
+    def _prepare(self, command: Command) -> Answer:
+        """Before the first step."""
+        worker = self._worker
+        if isinstance(command, Load):
+            worker.init_device()
+            worker.load_model()
+            return Done()
+        if isinstance(command, Describe):
+            return Needs(dict(worker.get_kv_cache_spec()), worker.determine_available_memory())
+        assert isinstance(command, Allocate)
+        worker.initialize_from_config(command.cache)
+        worker.compile_or_warm_up_model()
+        plan = worker.get_plan()
+        self._kernel.check_selected()
+        return Planned(plan)
+
+    def _own(self, result: StepResult) -> StepResult:
+        """What the parent takes from this rank."""
+        return result if self._rank == 0 else msgspec.structs.replace(result, requests=())
+
+    def _receive(self) -> Command:
+        command: Command = self._commands.decode(self._link.recv_bytes())
+        return command
+
+    def _send(self, answer: Answer) -> None:
+        self._link.send_bytes(encode(answer))
+
+
+def set_up(start: Start) -> None:
+    """Log and signals: a terminal interrupts the whole group of processes; this one ends on the parent's word."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)  # not SIG_IGN, which programs that are started from here would inherit
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter(f"%(levelname)s: rank {start.rank}: %(message)s"))
+    log = logging.getLogger("kernelet")
+    log.handlers[:] = [handler]
+    log.propagate = False
+    log.setLevel(start.log_level)
+
+
+def make_kernel(start: Start) -> Kernel:
+    """Exactly the plugins of the parent.
+
+    Raises:
+        PluginError: they are not here, or one of them cannot run here.
+    """
+    kernel = Kernel.from_manifest(Manifest.decode(start.manifest), start.config.plugins, role=ProcessRole.WORKER)
+    kernel.select_platform()
+    kernel.lifecycle.process_started(start.rank)
+    return kernel
+
+
+def make_worker(kernel: Kernel, start: Start) -> Worker:
+    """The platform's worker."""
+    owned = kernel.select(PlatformOffer, start.platform.name).chosen
+    context = WorkerContext(
+        config=start.config,
+        platform=start.platform,
+        plugins=kernel,
+        rank=start.rank,
+        local_rank=start.rank,
+        world_size=start.world_size,
+        local_size=start.world_size,
+        address=start.address,
+    )
+    worker: Worker = kernel.load(owned, owned.offer.worker)(context)
+    return worker
+
+
+if __name__ == "__main__":
+    sys.exit(main())
