@@ -7,7 +7,6 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 
 from kernelet.contracts.serving import ServerContext
-from kernelet_server_openai.document import document
 from kernelet_server_openai.middleware.access_log import AccessLog, LogWriter
 from kernelet_server_openai.middleware.auth import Auth
 from kernelet_server_openai.middleware.body_size import BodySize
@@ -21,6 +20,7 @@ from kernelet_server_openai.routes import (
     health,
     metrics,
     models,
+    openapi,
     pooling,
     tokens,
     version,
@@ -29,13 +29,14 @@ from kernelet_server_openai.serving.api import Api
 from kernelet_server_openai.serving.names import ServedNames
 from kernelet_server_openai.settings import Cors, ServerSettings
 
-ROUTES = (chat, completions, embeddings, pooling, models, tokens, health, metrics, version)
+ROUTES = (chat, completions, embeddings, pooling, models, tokens, health, metrics, version, openapi)
 
 
 def build_app(context: ServerContext, settings: ServerSettings, log: LogWriter) -> FastAPI:
     """The application of one frontend."""
     app = FastAPI(
         title="Kernelet",
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         middleware=middleware(settings, log),
@@ -46,8 +47,6 @@ def build_app(context: ServerContext, settings: ServerSettings, log: LogWriter) 
         app.include_router(module.router())
     for endpoint in context.endpoints:
         app.mount(endpoint.prefix, endpoint.app, name=endpoint.name)
-    described = document(app)
-    app.openapi = lambda: described  # type: ignore[method-assign]
     return app
 
 

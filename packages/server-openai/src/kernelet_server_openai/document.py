@@ -1,4 +1,4 @@
-"""The OpenAPI document. Bodies are read by the routes themselves, so their schemas are added here."""
+"""The OpenAPI document. Routes read and write bodies themselves, so the schemas of those are added here."""
 
 from __future__ import annotations
 
@@ -10,22 +10,36 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from kernelet_server_openai.protocol.chat import ChatCompletionRequest
-from kernelet_server_openai.protocol.completions import CompletionRequest
-from kernelet_server_openai.protocol.embeddings import EmbeddingRequest
+from kernelet_server_openai.protocol.chat import ChatCompletion, ChatCompletionRequest
+from kernelet_server_openai.protocol.completions import Completion, CompletionRequest
+from kernelet_server_openai.protocol.embeddings import EmbeddingRequest, EmbeddingResponse
 from kernelet_server_openai.protocol.errors import ErrorResponse
-from kernelet_server_openai.protocol.pooling import PoolingRequest
-from kernelet_server_openai.protocol.tokens import DetokenizeRequest, TokenizeRequest
-
-BODIES: tuple[type[BaseModel], ...] = (
-    ChatCompletionRequest,
-    CompletionRequest,
-    EmbeddingRequest,
-    PoolingRequest,
-    TokenizeRequest,
+from kernelet_server_openai.protocol.operation import Plugins
+from kernelet_server_openai.protocol.pooling import PoolingRequest, PoolingResponse
+from kernelet_server_openai.protocol.tokens import (
     DetokenizeRequest,
-    ErrorResponse,
+    DetokenizeResponse,
+    TokenizeRequest,
+    TokenizeResponse,
 )
+
+MODELS: tuple[type[BaseModel], ...] = (
+    ChatCompletion,
+    ChatCompletionRequest,
+    Completion,
+    CompletionRequest,
+    DetokenizeRequest,
+    DetokenizeResponse,
+    EmbeddingRequest,
+    EmbeddingResponse,
+    ErrorResponse,
+    Plugins,
+    PoolingRequest,
+    PoolingResponse,
+    TokenizeRequest,
+    TokenizeResponse,
+)
+"""Bodies of requests and answers that the routes read and write themselves."""
 
 
 def document(app: FastAPI) -> dict[str, Any]:
@@ -34,7 +48,7 @@ def document(app: FastAPI) -> dict[str, Any]:
         title="Kernelet", version=metadata.version("kernelet-server-openai"), routes=app.routes, openapi_version="3.1.0"
     )
     _, schemas = models_json_schema(
-        [(body, "validation") for body in BODIES], ref_template="#/components/schemas/{model}"
+        [(model, "validation") for model in MODELS], ref_template="#/components/schemas/{model}"
     )
     known = found.setdefault("components", {}).setdefault("schemas", {})
     for name, schema in schemas["$defs"].items():

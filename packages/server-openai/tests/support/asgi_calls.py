@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -96,3 +97,12 @@ def post(app: Any, path: str, content: Any = NOTHING, **keywords: Any) -> Reply:
 
 def get(app: Any, path: str, **keywords: Any) -> Reply:
     return call(app, "GET", path, **keywords)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Lets others run until something is so."""
+    for _ in range(100_000):
+        if condition():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it never came to be")

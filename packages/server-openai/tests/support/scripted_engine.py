@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
@@ -47,6 +48,7 @@ class ScriptedEngine(EngineClient):
         self.shown: list[Exposition] = []
         self.fails: Exception | None = None
         self.slept = False
+        self.begun = threading.Event()
 
     @property
     def config(self) -> Any:
@@ -68,6 +70,7 @@ class ScriptedEngine(EngineClient):
     ) -> AsyncGenerator[RequestOutput, None]:
         self.asked.append((prompt, sampling_params, request_id, priority))
         self.running += 1
+        self.begun.set()
         try:
             for item in self.items:
                 if isinstance(item, asyncio.Event):

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel
 from starlette.requests import Request
+from starlette.responses import Response
 
 from kernelet_server_openai.protocol.errors import ErrorResponse
 from kernelet_server_openai.serving.api import api_of
@@ -25,17 +26,21 @@ def described(
         streams: It may be a stream of events instead.
         errors: Statuses that can come, beside those that every route has.
     """
-    content: dict[str, Any] = {"text/event-stream": {"schema": {"type": "string"}}} if streams else {}
-    responses: dict[int | str, dict[str, Any]] = {200: {"model": answer, "description": "done", "content": content}}
+    content = json_of(answer)
+    if streams:
+        content["text/event-stream"] = {"schema": {"type": "string"}}
+    responses: dict[int | str, dict[str, Any]] = {200: {"description": "done", "content": content}}
     for status in (*errors, 401, 429, 503):
-        responses[status] = {"model": ErrorResponse, "description": ERRORS.get(status, "not now")}
-    found: dict[str, Any] = {"responses": responses, "response_model": None}
+        responses[status] = {"description": ERRORS.get(status, "not now"), "content": json_of(ErrorResponse)}
+    found: dict[str, Any] = {"responses": responses, "response_model": None, "response_class": Response}
     if body is not None:
-        schema = {"$ref": f"#/components/schemas/{body.__name__}"}
-        found["openapi_extra"] = {
-            "requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}
-        }
+        found["openapi_extra"] = {"requestBody": {"required": True, "content": json_of(body)}}
     return found
+
+
+def json_of(model: type[BaseModel]) -> dict[str, Any]:
+    """A content that has the schema of a model; ``document`` adds the schema itself."""
+    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}}
 
 
 def answer(request: Request, work: Work) -> Answer:

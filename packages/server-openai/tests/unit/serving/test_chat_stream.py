@@ -82,8 +82,8 @@ def test_logprobs_and_token_ids_are_told_once(make_app):
     assert events[0]["prompt_logprobs"][0] is None
     choices = [event["choices"][0] for event in events[1:]]
     assert [one["token_ids"] for one in choices] == [[1], [2]]
-    pieces = [entry["bytes"] for one in choices for entry in one["logprobs"]["content"]]
-    assert bytes(sum(pieces, [])).decode() == "€"
+    pieces = [bytes(entry["bytes"]) for one in choices for entry in one["logprobs"]["content"]]
+    assert b"".join(pieces).decode() == "€"
 
 
 def test_echo_is_in_the_first_chunk(make_app):

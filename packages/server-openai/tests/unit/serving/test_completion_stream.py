@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import chain
+
 from asgi_calls import post
 from scripted_engine import ScriptedEngine, choice, lp, output
 
@@ -43,8 +45,8 @@ def test_a_stream_says_what_the_whole_answer_says(make_app):
     choices = [event["choices"][0] for event in stream(make_app, *STEPS, **fields)]
     assert "".join(one["text"] for one in choices) == whole["text"]
     for name, values in whole["logprobs"].items():
-        assert sum((one["logprobs"][name] for one in choices), []) == values
-    assert sum((one["token_ids"] for one in choices), []) == whole["token_ids"]
+        assert [*chain.from_iterable(one["logprobs"][name] for one in choices)] == values
+    assert [*chain.from_iterable(one["token_ids"] for one in choices)] == whole["token_ids"]
     assert choices[0]["prompt_token_ids"] == whole["prompt_token_ids"]
     assert choices[0]["prompt_logprobs"] == whole["prompt_logprobs"]
     assert "prompt_logprobs" not in choices[1]

@@ -29,8 +29,8 @@ class Client:
         await self.reads.wait()
         self.sent.append(message)
 
-    async def call(self, work, timeout=0.0):
-        await Answer(work, timeout)(self.scope, self.receive, self.send)
+    async def call(self, work, client_timeout=0.0):
+        await Answer(work, client_timeout)(self.scope, self.receive, self.send)
         assert len(asyncio.all_tasks()) == 1
 
     @property

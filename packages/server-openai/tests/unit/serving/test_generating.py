@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import MappingProxyType
 
 import pytest
 from scripted_engine import DONE, ScriptedEngine, choice, output
@@ -13,7 +14,7 @@ from kernelet_server_openai.serving.generating import Job, final_output, final_o
 class Words:
     """Writes the whole text so far."""
 
-    usage = {"total_tokens": 3}
+    usage = MappingProxyType({"total_tokens": 3})
 
     def begin(self):
         return b"<"
