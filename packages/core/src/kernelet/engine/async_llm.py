@@ -5,28 +5,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
 from kernelet.contracts.sampling import SamplingParams
-from kernelet.contracts.serving import EngineClient, EngineHealth
+from kernelet.contracts.serving import EngineClient, EngineHealth, Exposition
+from kernelet.engine.driver import DRAINING
 from kernelet.engine.frontend import Frontend
 from kernelet.engine.input_processor import check_request_id
+from kernelet.engine.open_requests import Item, OpenRequests
 from kernelet.engine.owned_request import OwnedRequest
 from kernelet.engine.pooling_client import PoolingClient
 from kernelet.engine.prompts import ParsedPrompt, Prompt
 from kernelet.engine.started import StartedEngine
 from kernelet.engine.stats import EngineStats
-from kernelet.errors import EngineDeadError, ParameterError, RequestFailedError
-from kernelet.request.outputs import EngineOutput, RequestOutput
+from kernelet.errors import EngineDeadError, RequestFailedError
+from kernelet.request.outputs import RequestOutput
 
 if TYPE_CHECKING:
     from types import TracebackType
-
-Item = Sequence[EngineOutput] | EngineDeadError | None
-"""What comes to a request's iteration; None: it was aborted by name."""
 
 
 class AsyncLLM(PoolingClient, StartedEngine, EngineClient):
@@ -44,10 +42,7 @@ class AsyncLLM(PoolingClient, StartedEngine, EngineClient):
 
     def _attach(self, frontend: Frontend) -> None:
         super()._attach(frontend)
-        self._open: dict[str, asyncio.Queue[Item]] = {}
-        self._draining = False
-        self._idle = asyncio.Event()
-        self._idle.set()
+        self._open = OpenRequests(self._check_draining)
 
     @classmethod
     async def create(cls, model: str, **options: Any) -> Self:
@@ -70,30 +65,14 @@ class AsyncLLM(PoolingClient, StartedEngine, EngineClient):
         *,
         priority: int = 0,
     ) -> AsyncGenerator[RequestOutput, None]:
-        name = f"request-{next(self._ids)}" if request_id is None else check_request_id(request_id)
+        name = self._new_id() if request_id is None else check_request_id(request_id)
         params = SamplingParams() if sampling_params is None else sampling_params
         prepared = await asyncio.to_thread(
             self._frontend.input_processor.prepare, prompt, params, request_id=name, priority=priority
         )
-        if name in self._open:
-            raise ParameterError("request_id", f"{name!r} is in use: choose another")
-        if self._draining:
-            raise EngineDeadError("the engine is stopping and takes no new requests")
-        loop, items = asyncio.get_running_loop(), asyncio.Queue[Item]()
-
-        def sink(outputs: Sequence[EngineOutput] | EngineDeadError) -> None:
-            loop.call_soon_threadsafe(items.put_nowait, outputs)
-
-        self._open[name] = items
-        self._idle.clear()
-        try:
-            with self._frontend.own(prepared, sink) as request:
-                async for output in self._outputs(request, items):
-                    yield output
-        finally:
-            del self._open[name]
-            if not self._open:
-                self._idle.set()
+        with self._open.enter(name) as (items, sink), self._frontend.own(prepared, sink) as request:
+            async for output in self._outputs(request, items):
+                yield output
 
     @staticmethod
     async def _outputs(request: OwnedRequest, items: asyncio.Queue[Item]) -> AsyncGenerator[RequestOutput, None]:
@@ -103,10 +82,13 @@ class AsyncLLM(PoolingClient, StartedEngine, EngineClient):
             while not items.empty():
                 waiting.append(items.get_nowait())
             for item in waiting:
-                output = request.aborted() if item is None else request.update(item)
+                if item is None:
+                    request.aborted()
+                else:
+                    request.take(item)
             if request.error is not None:
                 raise RequestFailedError(request.error)
-            yield output
+            yield request.snapshot()
 
     async def chat(
         self, messages: Sequence[Mapping[str, Any]], sampling_params: SamplingParams | None = None, **template: Any
@@ -130,9 +112,7 @@ class AsyncLLM(PoolingClient, StartedEngine, EngineClient):
         return await self._frontend.chats.prompt_async(messages, **template)
 
     async def abort(self, request_id: str) -> None:
-        items = self._open.get(request_id)
-        if items is not None:
-            items.put_nowait(None)
+        self._open.abort(request_id)
 
     async def stats(self) -> EngineStats:
         return self._frontend.client.stats()
@@ -143,22 +123,41 @@ class AsyncLLM(PoolingClient, StartedEngine, EngineClient):
     async def control(self, plugin: str, name: str, payload: bytes) -> bytes:
         return await asyncio.to_thread(self._frontend.client.control, plugin, name, payload)
 
+    async def metrics(self) -> list[Exposition]:
+        return await asyncio.to_thread(self._frontend.client.expositions)
+
     async def check_health(self) -> None:
         self._frontend.client.check_health()
 
     def health(self) -> EngineHealth:
-        try:
-            self._frontend.client.check_health()
-        except EngineDeadError as error:
-            return EngineHealth(state="dead", detail=str(error))
-        return EngineHealth(state="draining" if self._draining else "ready")
+        health = self._frontend.client.health()
+        if self._open.draining and health.state == "ready":
+            return msgspec.structs.replace(health, state="draining", detail=DRAINING)
+        return health
 
     def info(self) -> Mapping[str, Any]:
-        return {"versions": {"kernelet-core": version("kernelet-core")}, "plan": msgspec.to_builtins(self.plan)}
+        return dict(self._frontend.facts)
+
+    @property
+    def is_sleeping(self) -> bool:
+        return self._frontend.client.health().state == "asleep"
+
+    async def sleep(self, level: int = 1) -> None:
+        await asyncio.to_thread(self._frontend.client.sleep, level)
+
+    async def wake_up(self) -> None:
+        await asyncio.to_thread(self._frontend.client.wake_up)
+        self._open.draining = False
 
     async def drain(self) -> None:
-        self._draining = True
-        await self._idle.wait()
+        await self._open.drain()  # first: answers of these may still be sent to the engine, see OwnedRequest
+        await asyncio.to_thread(self._frontend.client.drain)
 
     async def shutdown(self) -> None:
         await asyncio.to_thread(self._finalizer)
+
+    def _check_draining(self) -> None:
+        """Other frontends may have asked for it."""
+        health = self._frontend.client.health()
+        if health.state == "draining":
+            raise EngineDeadError(health.detail)

@@ -24,6 +24,11 @@ class CoreClient(ABC):
     """Plain calls that may come from any thread; outputs come to sinks."""
 
     @property
+    def id_prefix(self) -> str:
+        """How names of requests begin that users gave no name: no two frontends of an engine make the same."""
+        return "request-"
+
+    @property
     @abstractmethod
     def plan(self) -> EnginePlan:
         """How every layer is computed."""

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kernelet.contracts.pooling import PoolingParams, PoolingRequestOutput
 from kernelet.engine.frontend import Frontend
 from kernelet.engine.input_processor import check_request_id
+from kernelet.engine.open_requests import OpenRequests
 from kernelet.engine.pooling import OwnedPooling, PreparedPooling, Vector
 from kernelet.engine.prompts import ParsedPrompt, Prompt
-from kernelet.errors import EngineDeadError, ParameterError, RequestFailedError
-from kernelet.request.outputs import EngineOutput
-
-Item = Sequence[EngineOutput] | EngineDeadError | None
+from kernelet.errors import RequestFailedError
 
 
 class PoolingClient:
     """What an ``AsyncLLM`` does with prompts whose states are pooled."""
 
     _frontend: Frontend
-    _ids: itertools.count[int]
-    _open: dict[str, asyncio.Queue[Item]]
+    _new_id: Callable[[], str]
+    _open: OpenRequests
 
     @property
     def supported_tasks(self) -> tuple[str, ...]:
@@ -49,7 +46,7 @@ class PoolingClient:
             RequestError: the request is wrong, was aborted, or failed by itself.
             EngineDeadError: the engine stopped.
         """
-        name = f"request-{next(self._ids)}" if request_id is None else check_request_id(request_id)
+        name = self._new_id() if request_id is None else check_request_id(request_id)
         if isinstance(prompt, Mapping) and "data" in prompt:
             return await self._process(name, prompt, pooling_params, priority)
         prepare = self._frontend.pooling.prepare
@@ -76,21 +73,10 @@ class PoolingClient:
         return answer
 
     async def _pool(self, name: str, prompts: Sequence[PreparedPooling]) -> list[Vector]:
-        if name in self._open:
-            raise ParameterError("request_id", f"{name!r} is in use: choose another")
-        loop, items = asyncio.get_running_loop(), asyncio.Queue[Item]()
-
-        def sink(outputs: Sequence[EngineOutput] | EngineDeadError) -> None:
-            loop.call_soon_threadsafe(items.put_nowait, outputs)
-
-        self._open[name] = items
-        try:
-            with OwnedPooling(self._frontend.client, prompts, sink) as owned:
-                while not owned.finished:
-                    item = await items.get()
-                    if item is None:
-                        raise RequestFailedError(f"request {name!r} was aborted")
-                    owned.take(item)
-        finally:
-            del self._open[name]
+        with self._open.enter(name) as (items, sink), OwnedPooling(self._frontend.client, prompts, sink) as owned:
+            while not owned.finished:
+                item = await items.get()
+                if item is None:
+                    raise RequestFailedError(f"request {name!r} was aborted")
+                owned.take(item)
         return owned.results()

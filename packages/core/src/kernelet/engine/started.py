@@ -61,3 +61,7 @@ class StartedEngine:
         self._frontend = frontend
         self._ids = itertools.count()
         self._finalizer = weakref.finalize(self, frontend.close)
+
+    def _new_id(self) -> str:
+        """A name that no other request of the engine has."""
+        return f"{self._frontend.client.id_prefix}{next(self._ids)}"

@@ -93,6 +93,10 @@ class RemoteClient(CoreClient):
             raise
 
     @property
+    def id_prefix(self) -> str:
+        return f"request-{self._index}." if self._index else "request-"
+
+    @property
     def plan(self) -> EnginePlan:
         return self._started.plan
 
