@@ -11,6 +11,7 @@ DOMAINS = (
     "attention",
     "cache_policy",
     "communicator",
+    "endpoint",
     "io_processor",
     "logits_processor",
     "model",

@@ -1,0 +1,67 @@
+"""An engine on the null platform, in this process, for suites of what holds an engine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from kernelet.contracts.serving import EngineHealth
+from kernelet.engine.async_llm import AsyncLLM
+from kernelet.testing.null.model import null_config, write_model
+
+CONTEXT = 1 << 20
+"""A context that no test fills: a request can be caught while it runs."""
+
+
+class PosingEngine(AsyncLLM):
+    """An engine whose health is what a test says.
+
+    Attributes:
+        pose: Its health; None: what it is.
+        silent: Calls that ask it never return.
+    """
+
+    pose: EngineHealth | None = None
+    silent = False
+
+    def health(self) -> EngineHealth:
+        return super().health() if self.pose is None else self.pose
+
+    async def check_health(self) -> None:
+        await self._maybe_silent()
+        await super().check_health()
+
+    async def stats(self) -> Any:
+        await self._maybe_silent()
+        return await super().stats()
+
+    async def num_running(self) -> int:
+        """Requests that run or wait, as of the last step."""
+        last = (await super().stats()).last
+        return 0 if last is None else last.num_running + last.num_waiting
+
+    async def num_aborted(self) -> int:
+        """Requests that were aborted since the start."""
+        return (await super().stats()).finished.get("abort", 0)
+
+    async def _maybe_silent(self) -> None:
+        if self.silent:
+            await asyncio.Event().wait()
+
+
+@contextmanager
+def null_engine(folder: Path) -> Iterator[PosingEngine]:
+    """A running engine.
+
+    Args:
+        folder: Gets the model.
+    """
+    model = write_model(folder, null_config(max_model_len=CONTEXT))
+    engine = PosingEngine(str(model), plugins=["core", "kernelet.testing.null:plugin"], platform="null")
+    try:
+        yield engine
+    finally:
+        engine.frontend.close()
