@@ -103,7 +103,22 @@ class Weight:
         """What nobody wrote yet, for people."""
         return [self._label(part, expert) for part, expert in sorted(self._missing)]
 
-    def write(self, source: str, value: Tensor, part: str | None = None, expert: int | None = None) -> None:
+    def rows(self, part: str | None = None, expert: int | None = None) -> slice | None:
+        """Rows of a whole checkpoint tensor that this rank takes; None: all, or not one range of them."""
+        names = [part] if part is not None else list(self.parts)
+        if len(names) > 1 or (self.experts and expert is None):
+            return None
+        shard = self.parts[names[0]]
+        return shard.slice if shard.size < shard.full else None
+
+    def write(
+        self,
+        source: str,
+        value: Tensor,
+        part: str | None = None,
+        expert: int | None = None,
+        whole: tuple[int, ...] | None = None,
+    ) -> None:
         """Takes this rank's share of a whole checkpoint tensor: a copy, or a view where that is all of the weight.
 
         Args:
@@ -112,11 +127,12 @@ class Weight:
                 ``expert`` is None and there are some); any floating dtype. Nobody may change it afterwards.
             part: Name of the part.
             expert: Index of the expert.
+            whole: Shape of the tensor, of which ``value`` has only the ``rows`` of this rank; None: it has all.
 
         Raises:
             WeightsError: if the shape differs or the place was written before.
         """
-        self._check(source, value, part, expert)
+        self._check(source, tuple(value.shape) if whole is None else whole, value.dtype, part, expert)
         names = [part] if part is not None else list(self.parts)
         experts = [expert or 0] if expert is not None or not self.experts else list(range(self.experts))
         for name in names:
@@ -125,8 +141,12 @@ class Weight:
                     raise WeightsError(f"{source}: {self._label(name, index)} was written before by another tensor")
                 self._missing.discard((name, index))
         rows_axis = value.dim() - (2 if self.inputs else 1)
-        sizes = [self.parts[name].full for name in names]
-        pieces = [self._share(name, piece) for name, piece in zip(names, value.split(sizes, rows_axis), strict=True)]
+        if whole is not None:
+            pieces = [self._columns(value)]
+        else:
+            sizes = [self.parts[name].full for name in names]
+            split = zip(names, value.split(sizes, rows_axis), strict=True)
+            pieces = [self._columns(self._rows(name, piece)) for name, piece in split]
         if expert is None and (whole := self._view(value, pieces)) is not None:
             self.tensor = whole
             return
@@ -170,9 +190,12 @@ class Weight:
         tensor, self.tensor = self.tensor, None
         return tensor
 
-    def _share(self, name: str, piece: Tensor) -> Tensor:
-        """This rank's share of a whole part."""
-        rows = piece.narrow(-2 if self.inputs else -1, self.parts[name].start, self.parts[name].size)
+    def _rows(self, name: str, piece: Tensor) -> Tensor:
+        """This rank's rows of a whole part."""
+        return piece.narrow(-2 if self.inputs else -1, self.parts[name].start, self.parts[name].size)
+
+    def _columns(self, rows: Tensor) -> Tensor:
+        """This rank's inputs of rows."""
         return rows if self.inputs is None else rows.narrow(-1, self.inputs.start, self.inputs.size)
 
     def _view(self, value: Tensor, pieces: Sequence[Tensor]) -> Tensor | None:
@@ -192,17 +215,19 @@ class Weight:
         target = self.tensor if expert is None else self.tensor[expert]
         target.narrow(-2 if self.inputs else -1, offset, self.parts[name].size).copy_(piece)
 
-    def _check(self, source: str, value: Tensor, part: str | None, expert: int | None) -> None:
+    def _check(
+        self, source: str, shape: tuple[int, ...], dtype: torch.dtype, part: str | None, expert: int | None
+    ) -> None:
         shards = self.parts.values() if part is None else [self.parts[part]]
         expected = ([self.experts] if self.experts and expert is None else []) + [sum(shard.full for shard in shards)]
         expected += [self.inputs.full] if self.inputs else []
-        if list(value.shape) != expected:
+        if list(shape) != expected:
             raise WeightsError(
-                f"{source} has shape {list(value.shape)}, but {self.name} takes {expected}; "
+                f"{source} has shape {list(shape)}, but {self.name} takes {expected}; "
                 "config.json and weights do not belong together"
             )
-        if not value.is_floating_point():
-            raise WeightsError(f"{source} is of dtype {value.dtype}, which is no dense weight of {self.name}")
+        if not dtype.is_floating_point:
+            raise WeightsError(f"{source} is of dtype {dtype}, which is no dense weight of {self.name}")
 
     def _label(self, part: str, expert: int) -> str:
         where = [text for text in (part, f"expert {expert}" if self.experts else "") if text]

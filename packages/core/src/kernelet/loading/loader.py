@@ -16,7 +16,7 @@ SHOWN = 8
 def fill(reader: WeightReader, weight_map: WeightMap, wrote: Callable[[Sink], None] | None = None) -> Iterator[str]:
     """Writes every tensor of a checkpoint to its weight; yields each name once it was consumed or skipped.
 
-    Weights are filled one after the other. What a kernel made of one at an earlier start, and the platform kept, takes
+    Weights are filled one after the other, from the rows that this rank takes, where these are one range. What a kernel made of one at an earlier start, and the platform kept, takes
     the place of its tensors, which are then not read.
 
     Args:
@@ -64,6 +64,10 @@ def _content(reader: WeightReader, targets: Mapping[str, Target]) -> str | None:
 
 
 def _write(reader: WeightReader, name: str, target: Target) -> None:
+    rows = None if target.transform is not None else target.weight.rows(target.part, target.expert)
+    if rows is not None and (whole := reader.shape(name)):
+        target.weight.write(name, reader.read(name, rows), target.part, target.expert, whole)
+        return
     value = reader.read(name)
     if target.transform is not None:
         expected = sum(part.full for part in target.weight.parts.values())

@@ -34,8 +34,19 @@ class Sink(Protocol):
         """Whether what was made of this content before is there, so that nothing is left to write."""
         ...
 
-    def write(self, source: str, value: Tensor, part: str | None = None, expert: int | None = None) -> None:
-        """Takes a tensor; refuses what does not fit or was written before."""
+    def rows(self, part: str | None = None, expert: int | None = None) -> slice | None:
+        """Rows of a tensor that are taken; None: all, or not one range of them."""
+        ...
+
+    def write(
+        self,
+        source: str,
+        value: Tensor,
+        part: str | None = None,
+        expert: int | None = None,
+        whole: tuple[int, ...] | None = None,
+    ) -> None:
+        """Takes a tensor, or only its ``rows``, of the shape ``whole``; refuses what does not fit or came before."""
         ...
 
 

@@ -95,8 +95,12 @@ class SafetensorsReader(WeightReader):
         dtype = DTYPES.get(entry.dtype)
         if dtype is None:
             return _by_library(entry.path, name, rows)
-        tensor = entry.file.tensor(entry.begin, dtype, entry.shape)
-        return tensor if rows is None else tensor[rows]
+        if rows is None:
+            return entry.file.tensor(entry.begin, dtype, entry.shape)
+        first, last, step = rows.indices(entry.shape[0])
+        count, row = max(0, last - first), prod(entry.shape[1:]) * dtype.itemsize
+        tensor = entry.file.tensor(entry.begin + first * row, dtype, (count, *entry.shape[1:]))
+        return tensor if step == 1 else tensor[::step]
 
     def nbytes(self, name: str | None = None) -> int:
         if name is not None:

@@ -7,7 +7,7 @@ import torch
 
 from kernelet.contracts.model import WeightReader
 from kernelet.errors import WeightsError
-from kernelet.layers.linear import MergedLinear, ReplicatedLinear
+from kernelet.layers.linear import MergedLinear, ReplicatedLinear, RowParallelLinear
 from kernelet.layers.weights import finish
 from kernelet.loading.loader import fill, load
 from kernelet.loading.mapping import HeadOrder, Target, WeightMap, plain, split
@@ -170,3 +170,58 @@ def test_the_place_is_part_of_the_name():
         list(fill(Named({"x": torch.ones(3, 2)}), WeightMap(targets={"x": target})))
         asked |= set(first.asked)
     assert len(asked) == 4
+
+
+class Cut(Tensors):
+    """Notes which rows were read."""
+
+    def __init__(self, tensors):
+        super().__init__(tensors)
+        self.read_rows = {}
+
+    def read(self, name, rows=None):
+        self.read_rows[name] = rows
+        return self.tensors[name] if rows is None else self.tensors[name][rows]
+
+
+def of_rank(rank, tensors, transform=None):
+    context = make_context(rank=rank, size=2)
+    merged = MergedLinear(context, "merged", 2, {"gate": 4, "up": 4})
+    down = RowParallelLinear(context, "down", 4, 3)
+    fused = MergedLinear(context, "fused", 2, {"a": 2, "b": 4})
+    targets = {
+        "gate": Target(weight=merged.weight, part="gate", transform=transform),
+        "up": Target(weight=merged.weight, part="up"),
+        **plain(down.weight, "down"),
+        **plain(fused.weight, "fused"),
+    }
+    reader = Cut(tensors)
+    list(fill(reader, WeightMap(targets=targets)))
+    return reader, [layer.weight.take() for layer in (merged, down, fused)]
+
+
+def test_a_rank_reads_its_rows_where_they_are_one_range():
+    shapes = {"gate": (4, 2), "up": (4, 2), "down": (3, 4), "fused": (6, 2)}
+    tensors = {name: torch.randn(shape, generator=torch.Generator().manual_seed(3)) for name, shape in shapes.items()}
+    for rank in range(2):
+        reader, (merged, down, fused) = of_rank(rank, tensors)
+        mine = slice(2 * rank, 2 * rank + 2)
+        assert reader.read_rows == {"gate": mine, "up": mine, "down": None, "fused": None}
+        assert torch.equal(merged, torch.cat([tensors["gate"][mine], tensors["up"][mine]]))
+        assert torch.equal(down, tensors["down"][:, mine])
+        a, b = tensors["fused"].split([2, 4])
+        assert torch.equal(fused, torch.cat([a[rank : rank + 1], b[mine]]))
+
+
+def test_what_is_transformed_is_read_whole():
+    tensors = {"gate": torch.ones(4, 2), "up": torch.ones(4, 2), "down": torch.ones(3, 4), "fused": torch.ones(6, 2)}
+    reader, _ = of_rank(0, tensors, transform=lambda tensor: tensor.flip(0))
+    assert reader.read_rows["gate"] is None
+
+
+def test_a_rank_checks_the_whole_shape():
+    tensors = {"gate": torch.ones(8, 2), "up": torch.ones(4, 2), "down": torch.ones(3, 4), "fused": torch.ones(6, 2)}
+    with pytest.raises(WeightsError, match=r"gate has shape \[8, 2\], but merged.weight takes \[4, 2\]"):
+        of_rank(0, tensors)
+    with pytest.raises(WeightsError, match=r"gate has shape \[\], but merged.weight takes \[4, 2\]"):
+        of_rank(0, tensors | {"gate": torch.tensor(1.0)})

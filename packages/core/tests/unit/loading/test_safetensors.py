@@ -150,3 +150,15 @@ def test_content_has_a_name_that_changes_with_it(tmp_path):
 def test_a_file_that_was_changed_just_now_has_no_name(tmp_path):
     single(tmp_path)
     assert SafetensorsReader(tmp_path).identity("a") is None
+
+
+def test_rows_cost_what_they_are(tmp_path):
+    tensor = torch.arange(48.0).view(6, 8)
+    save_file({"a": tensor}, tmp_path / "model.safetensors")
+    reader = SafetensorsReader(tmp_path)
+    rows = reader.read("a", slice(2, 4))
+    assert torch.equal(rows, tensor[2:4])
+    assert reader.mapped_bytes() == 2 * 8 * 4
+    assert torch.equal(reader.read("a", slice(1, 6, 2)), tensor[1:6:2])
+    assert torch.equal(reader.read("a", slice(-2, None)), tensor[-2:])
+    assert reader.read("a", slice(4, 2)).shape == (0, 8)
