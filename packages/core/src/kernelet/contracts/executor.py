@@ -16,6 +16,7 @@ import msgspec
 from kernelet.contracts.cache import CacheConfigPlan, FullAttentionSpec, SlidingWindowSpec
 from kernelet.contracts.offer import Offer, Settings
 from kernelet.contracts.sampling import SamplerParams, TokenLogprobs
+from kernelet.errors import PluginError
 
 if TYPE_CHECKING:
     from kernelet.config import EngineConfig
@@ -243,6 +244,18 @@ class Worker(ABC):
         """Releases everything."""
 
 
+class Sleep(ABC):
+    """Mixin of a ``Worker`` that can give up its memory and take it back. Since executor 1.2."""
+
+    @abstractmethod
+    def sleep(self, level: int) -> None:
+        """Between two steps, when no request is held: 1 gives up the cache's memory, 2 the weights' too."""
+
+    @abstractmethod
+    def wake_up(self) -> None:
+        """Takes back what was given up: weights are as they were, the cache is empty."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ExecutorOffer(Offer):
     """A way to launch workers. ``target`` is an ``Executor`` class.
@@ -283,6 +296,23 @@ class Executor(ABC):
     @abstractmethod
     def shutdown(self) -> None:
         """Stops the workers. May be called twice."""
+
+    def sleep(self, level: int) -> None:
+        """Lets the workers give up memory, when no request is held: 1 that of the cache if they can, 2 the weights too.
+
+        Since executor 1.2.
+
+        Raises:
+            PluginError: level 2, and a worker is no ``Sleep``.
+        """
+        if level > 1:
+            raise PluginError(
+                f"sleep level {level}: the workers of {type(self).__name__} cannot give up their weights: use level 1, "
+                "or stop the engine"
+            )
+
+    def wake_up(self) -> None:
+        """Takes back what was given up. Since executor 1.2."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -240,6 +240,9 @@ def start_core(configured: Configured, *, with_loggers: bool = True) -> RunningC
         core=core,
         plan=plan,
         close=Once(kernel.lifecycle.engine_stopped, executor.shutdown),
+        sleep=executor.sleep,
+        wake_up=executor.wake_up,
+        check_health=executor.check_health,
         stats=stats,
         controls={},
     )

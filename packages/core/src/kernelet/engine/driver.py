@@ -59,6 +59,7 @@ class RunningCore:
         controls: Handlers of ``control`` by plugin.
         sleep: Gives up memory of the workers; raises if they cannot.
         wake_up: Takes it back.
+        check_health: Raises EngineDeadError if a worker is gone.
     """
 
     core: Core
@@ -68,6 +69,7 @@ class RunningCore:
     controls: dict[str, Handler]
     sleep: Callable[[int], None] = no_sleep
     wake_up: Callable[[], None] = lambda: None
+    check_health: Callable[[], None] = lambda: None
 
 
 class CoreDriver:
@@ -133,6 +135,14 @@ class CoreDriver:
         else:
             answer(None, PluginError(f"the engine takes no call {name!r}"))
         self._settle()
+
+    def check_health(self) -> None:
+        """For times without a step.
+
+        Raises:
+            EngineDeadError: a worker is gone.
+        """
+        self._running.check_health()
 
     def take_outputs(self) -> list[EngineOutput]:
         """What is new of requests, since the last call."""

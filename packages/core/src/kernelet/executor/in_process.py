@@ -8,7 +8,16 @@ from kernelet.cache.groups import manager_kinds
 from kernelet.cache.sizing import plan_cache
 from kernelet.config import EngineConfig
 from kernelet.contracts.cache import CacheSpecOffer
-from kernelet.contracts.executor import EnginePlan, Executor, SamplePlan, StepPlan, StepResult, Worker, WorkerContext
+from kernelet.contracts.executor import (
+    EnginePlan,
+    Executor,
+    SamplePlan,
+    Sleep,
+    StepPlan,
+    StepResult,
+    Worker,
+    WorkerContext,
+)
 from kernelet.contracts.platform import PlatformChoice, PlatformOffer
 from kernelet.contracts.plugins import PluginView
 from kernelet.errors import ConfigError, EngineDeadError
@@ -54,6 +63,18 @@ class InProcessExecutor(Executor):
         worker, self._worker = self._worker, None
         if worker is not None:
             worker.shutdown()
+
+    def sleep(self, level: int) -> None:
+        worker = self._running()
+        if isinstance(worker, Sleep):
+            worker.sleep(level)
+        else:
+            super().sleep(level)
+
+    def wake_up(self) -> None:
+        worker = self._running()
+        if isinstance(worker, Sleep):
+            worker.wake_up()
 
     def _make_worker(self) -> Worker:
         owned = self._plugins.select(PlatformOffer, self._platform.name).chosen

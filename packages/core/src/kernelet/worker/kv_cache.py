@@ -60,6 +60,13 @@ class KVCaches:
                 self._caches.setdefault(group_index, []).append((chosen, cache))
                 by_name[name].bind(chosen, cache, indices[key])
 
+    def release(self, layers: Iterable[AttentionLayer], attention: Mapping[str, Attention]) -> None:
+        """Gives up what ``allocate`` took."""
+        self._sets.clear()
+        self._caches.clear()
+        for layer in layers:
+            layer.bind(attention[layer.name], None, 0)
+
     def build_metadata(self, groups: Sequence[AttentionBatch]) -> dict[int, Any]:
         """Metadata of a step, by index.
 

@@ -11,7 +11,7 @@ import torch
 
 from kernelet.contracts.attention import Attention, AttentionBatch
 from kernelet.contracts.cache import CacheConfigPlan, FullAttentionSpec, SlidingWindowSpec
-from kernelet.contracts.executor import EnginePlan, SamplePlan, StepPlan, StepResult, Worker, WorkerContext
+from kernelet.contracts.executor import EnginePlan, SamplePlan, Sleep, StepPlan, StepResult, Worker, WorkerContext
 from kernelet.contracts.platform import Device, PlatformOffer
 from kernelet.errors import PluginError
 from kernelet.layers.context import SINGLE_RANK
@@ -28,7 +28,7 @@ from kernelet.worker.sampling_op import select_sample
 from kernelet.worker.steps import StepThread
 
 
-class ModelWorker(Worker):
+class ModelWorker(Worker, Sleep):
     """Runs one rank of a model.
 
     A platform with a ``Device`` for torch names it as its worker, or a class that derives from it: one that overrides
@@ -81,6 +81,7 @@ class ModelWorker(Worker):
         return max(0, self._device.memory().free - used)
 
     def initialize_from_config(self, cache: CacheConfigPlan) -> None:
+        self._cache_plan = cache
         self._caches.allocate(self._layers, self._attention, cache)
         model, scheduler = self._config.model, self._config.scheduler
         processors = make_processors(self._config.plugins.logits_processors, self._plugins, model.vocab_size)
@@ -141,6 +142,17 @@ class ModelWorker(Worker):
         if self._waiting:
             self._start_next()
         return result.result()
+
+    def sleep(self, level: int) -> None:
+        self._caches.release(self._layers, self._attention)
+        del self._runner
+        if level > 1:
+            del self._loaded, self._layers, self._attention, self._caches, self._sample
+
+    def wake_up(self) -> None:
+        if not hasattr(self, "_loaded"):
+            self.load_model()
+        self.initialize_from_config(self._cache_plan)
 
     def shutdown(self) -> None:
         if self._parallel.communicator is not None:

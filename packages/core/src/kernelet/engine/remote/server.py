@@ -32,6 +32,9 @@ from kernelet.request.status import FinishReason
 
 logger = logging.getLogger(__name__)
 
+IDLE_SECONDS = 1.0
+"""How often an engine without work looks after its workers."""
+
 
 class EngineServer:
     """Serves frontends on the thread that calls ``run``.
@@ -75,9 +78,13 @@ class EngineServer:
     def _turn(self) -> None:
         runnable = self._driver.runnable
         self._note(runnable)
-        for peer, message in self._board.receive(0.0 if runnable else None):
+        heard = False
+        for peer, message in self._board.receive(0.0 if runnable else IDLE_SECONDS):
+            heard = True
             self._progress.working()
             self._handle(peer, message)
+        if not heard and not runnable:
+            self._driver.check_health()
         if self._driver.runnable and not self._stopping:
             self._progress.working()
             self._driver.step()

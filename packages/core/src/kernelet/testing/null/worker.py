@@ -11,6 +11,7 @@ from kernelet.contracts.executor import (
     SampledRequest,
     SamplePlan,
     ScheduledRequest,
+    Sleep,
     StepPlan,
     StepResult,
     Worker,
@@ -26,7 +27,7 @@ from kernelet.testing.null.store import GroupStore, PlanError
 from kernelet.testing.null.tokens import logprobs, next_token, pooled
 
 
-class NullWorker(Worker):
+class NullWorker(Worker, Sleep):
     """Takes steps in order; ``extra_args={"platform-null": {"fail_at": n}}`` makes a request fail at its n-th token."""
 
     def __init__(self, context: WorkerContext) -> None:
@@ -52,11 +53,27 @@ class NullWorker(Worker):
         return memory_bytes(plugins.settings(owner.plugin))
 
     def initialize_from_config(self, cache: CacheConfigPlan) -> None:
+        self._cache = cache
         self._stores = tuple(GroupStore(group) for group in cache.groups)
         self._batch = Batch(self._stores)
 
     def compile_or_warm_up_model(self) -> None:
         """Nothing to compile."""
+
+    def sleep(self, level: int) -> None:
+        """Forgets the cache; there are no weights.
+
+        Raises:
+            PlanError: a request is held.
+        """
+        del level
+        if self._batch.held:
+            raise PlanError(f"asked to sleep while requests are held: {sorted(self._batch.held)}")
+        self._stores, self._batch = (), Batch(())
+
+    def wake_up(self) -> None:
+        """An empty cache."""
+        self.initialize_from_config(self._cache)
 
     def get_plan(self) -> EnginePlan:
         return EnginePlan(
