@@ -55,8 +55,7 @@ class OpenAIServer(Server):
     async def run(self, sockets: Sequence[socket.socket]) -> None:
         """Serves until ``stop``."""
         self._loop = asyncio.get_running_loop()
-        # uvicorn closes what it is given; the caller's stay open
-        mine = [one.dup() for one in sockets]
+        mine = list(sockets)  # uvicorn closes them when it stops, so that clients are refused
         closing = asyncio.ensure_future(self._close_when_forced())
         try:
             await self._server._serve(mine)  # noqa: SLF001  ``serve`` would take the signals
