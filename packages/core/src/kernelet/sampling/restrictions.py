@@ -33,8 +33,12 @@ class Restrictions:
         self._allowed = None if allowed is None else self._ids(allowed)
         words = params.bad_words_token_ids
         self._bad = self._ids([word[0] for word in words if len(word) == 1])
-        self._bad_sequences = tuple(word for word in words if len(word) > 1)
-        self._ids([word[-1] for word in self._bad_sequences])
+        # by the token before the last: a step looks at the few that may end now, however many there are
+        self._bad_sequences: dict[int, list[tuple[int, ...]]] = {}
+        for word in words:
+            if len(word) > 1:
+                self._bad_sequences.setdefault(word[-2], []).append(word)
+        self._ids([word[-1] for word in words])
         self._min_tokens = params.min_tokens
         self._suppressed = self._ids(params.suppressed_token_ids)
         self._always = bool(bias or words) or allowed is not None
@@ -66,11 +70,12 @@ class Restrictions:
             kept = row[self._allowed]
             row.fill_(-torch.inf)
             row[self._allowed] = kept
-        row[self._bad] = -torch.inf
-        for word in self._bad_sequences:
-            size = len(word) - 1
-            if tuple(generated[-size:]) == word[:-1]:
-                row[word[-1]] = -torch.inf
+        if len(self._bad):
+            row.index_fill_(0, self._bad, -torch.inf)
+        if self._bad_sequences and generated:
+            for word in self._bad_sequences.get(generated[-1], ()):
+                if tuple(generated[1 - len(word) :]) == word[:-1]:
+                    row[word[-1]] = -torch.inf
         if self._suppresses(len(generated)) and not self._must_end(mask):
             row[self._suppressed] = -torch.inf
         if mask is not None:

@@ -3,6 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kernelet.contracts.sampling import SamplerParams
 from kernelet.sampling.restrictions import Restrictions, unpack_mask
@@ -36,6 +38,16 @@ def test_allowed():
 def test_bad_words(generated, closed):
     row = apply({"bad_words_token_ids": ((3,), (1, 2), (4, 5, 6))}, generated)
     assert open_tokens(row) == [token for token in range(8) if token not in closed]
+
+
+WORDS = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=4).map(tuple), max_size=12).map(tuple)
+
+
+@given(words=WORDS, generated=st.lists(st.integers(0, 3), max_size=6))
+def test_bad_words_are_those_that_would_be_complete(words, generated):
+    row = apply({"bad_words_token_ids": words}, generated, vocab_size=4)
+    ends = {token for token in range(4) for word in words if tuple([*generated, token])[-len(word) :] == word}
+    assert open_tokens(row) == [token for token in range(4) if token not in ends]
 
 
 @pytest.mark.parametrize("count, closed", [(0, [6, 7]), (2, [6, 7]), (3, []), (9, [])])
