@@ -58,10 +58,10 @@ class OpenAIServer(Server):
         mine = list(sockets)  # uvicorn closes them when it stops, so that clients are refused
         closing = asyncio.ensure_future(self._close_when_forced())
         try:
-            await self._server._serve(mine)  # noqa: SLF001  ``serve`` would take the signals
+            await self._server._serve(list(sockets))  # noqa: SLF001  ``serve`` would take the signals
         finally:
             closing.cancel()
-            for one in mine:
+            for one in sockets:
                 one.close()
             await self._close_connections()
             self._log.close()
