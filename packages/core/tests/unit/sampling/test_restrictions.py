@@ -46,7 +46,7 @@ WORDS = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=4).map(tuple),
 @given(words=WORDS, generated=st.lists(st.integers(0, 3), max_size=6))
 def test_bad_words_are_those_that_would_be_complete(words, generated):
     row = apply({"bad_words_token_ids": words}, generated, vocab_size=4)
-    ends = {token for token in range(4) for word in words if tuple([*generated, token])[-len(word) :] == word}
+    ends = {token for token in range(4) for word in words if (*generated, token)[-len(word) :] == word}
     assert open_tokens(row) == [token for token in range(4) if token not in ends]
 
 
