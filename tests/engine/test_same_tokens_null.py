@@ -11,14 +11,14 @@ from kernelet.config import CacheConfig, SchedulerConfig
 from kernelet.contracts.offer import Settings
 from kernelet.scheduler.policies import FCFSPolicy, PriorityPolicy
 from kernelet.testing.null.harness import null_core, null_engine_config
-from kernelet.testing.null.tokens import straight_line
+from kernelet.testing.null.tokens import digests, pooled, straight_line
 from kernelet.testing.scenarios import Shape, arrivals, compare, make_arrivals, run
 
 VOCAB = 50
 CONTEXT = 160
 STOPS = (3, 4)
-SHAPE = Shape(vocab_size=VOCAB, stop_token_ids=STOPS)
-GROWING = Shape(vocab_size=VOCAB, stop_token_ids=STOPS, max_prompt=60, max_shared=40, max_output=100)
+SHAPE = Shape(vocab_size=VOCAB, stop_token_ids=STOPS, pooling=True)
+GROWING = Shape(vocab_size=VOCAB, stop_token_ids=STOPS, max_prompt=60, max_shared=40, max_output=100, pooling=True)
 GROUPS = {
     "full": (("full_attention",) * 2, None),
     "mixed": (("full_attention", "sliding_attention"), 20),
@@ -42,9 +42,13 @@ def make_core(*, groups="full", seqs=64, chunk=2048, pool=20.0, caching=True, de
     return null_core(config, policy=policy)[0]
 
 
+def pooled_alone(request):
+    return pooled(digests(request.prompt_token_ids), request.pooling)
+
+
 def play(scenario, check_every=1, **options):
     got = run(make_core(**options), scenario, check_every)
-    compare(scenario, got, lambda request: straight_line(request, VOCAB))
+    compare(scenario, got, lambda request: straight_line(request, VOCAB), pooled_alone)
     return got
 
 

@@ -1,4 +1,4 @@
-"""Same logits, bit by bit and in every dtype, however requests are batched, cut, cached or shared out.
+"""Same logits and pooled states, bit by bit, in every dtype, however requests are batched, cut, cached or shared out.
 
 The truth of a request is what it gives alone: one request, one chunk, one thread, no prefix caching.
 """
@@ -21,10 +21,13 @@ from kernelet_platform_cpu.native import DTYPES, native
 pytestmark = pytest.mark.skipif(native() is None, reason="platform-cpu has no kernels of its own here")
 
 CONTEXT, BLOCK = 208, 16
-SHAPE = Shape(vocab_size=tiny_models.VOCAB, max_prompt=170, max_shared=90, max_output=12, stop_token_ids=(3, 4))
+SHAPE = Shape(
+    vocab_size=tiny_models.VOCAB, max_prompt=170, max_shared=90, max_output=12, stop_token_ids=(3, 4), pooling=True
+)
 """Prompts are longer than two of the blocks of 64 keys that attention takes at once."""
 
 Rows = Mapping[tuple[Tokens, Tokens], set[bytes]]
+Vectors = Mapping[str, bytes]
 
 
 def play(
@@ -65,12 +68,17 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture(scope="module", params=DTYPES)
-def truth(request: pytest.FixtureRequest, folder: Path) -> tuple[str, list[Arrival], Rows]:
-    scenario = make_arrivals(SHAPE, seed=31, count=24, spread=4)
-    rows, _ = play(folder, request.param, [[Arrival(arrival.request, 0)] for arrival in scenario])
+def truth(request: pytest.FixtureRequest, folder: Path) -> tuple[str, list[Arrival], Rows, Vectors]:
+    scenario = make_arrivals(SHAPE, seed=31, count=30, spread=4)
+    rows, runs = play(folder, request.param, [[Arrival(arrival.request, 0)] for arrival in scenario])
     assert len(rows) > 50
     assert all(len(bits) == 1 for bits in rows.values())
-    return request.param, scenario, rows
+    vectors = {name: outcome.pooled for one in runs for name, outcome in one.outcomes.items() if outcome.pooled}
+    assert {arrival.request.pooling for arrival in scenario if arrival.request.request_id in vectors} == {
+        "last",
+        "mean",
+    }
+    return request.param, scenario, rows, vectors
 
 
 @pytest.mark.parametrize(
@@ -83,11 +91,16 @@ def truth(request: pytest.FixtureRequest, folder: Path) -> tuple[str, list[Arriv
     ],
     ids=["batched-2-threads", "chunks-of-7", "chunks-of-1", "small-cached"],
 )
-def test_any_way_of_computing(folder: Path, truth: tuple[str, list[Arrival], Rows], options: dict[str, Any]) -> None:
-    dtype, scenario, expected = truth
+def test_any_way_of_computing(
+    folder: Path, truth: tuple[str, list[Arrival], Rows, Vectors], options: dict[str, Any]
+) -> None:
+    dtype, scenario, expected, vectors = truth
     found, (got,) = play(folder, dtype, [scenario], **options)
     assert len(found) > 50
     assert found.keys() <= expected.keys()  # some are aborted
     assert all(found[key] == expected[key] for key in found)
+    pooled = {name: outcome.pooled for name, outcome in got.outcomes.items() if outcome.pooled}
+    assert pooled
+    assert all(vectors[name] == bits for name, bits in pooled.items())
     if "pool" in options:
         assert got.total("prefix_hits") > 0

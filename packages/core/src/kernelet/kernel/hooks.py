@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from kernelet.contracts.attention import AttentionOffer
     from kernelet.contracts.cache import CachePolicyOffer, CacheSpecOffer
     from kernelet.contracts.executor import CommunicatorOffer, ExecutorOffer, SchedulerOffer
+    from kernelet.contracts.io import IOProcessorOffer
     from kernelet.contracts.lifecycle import ConfigChange, PluginOptions, ProcessRole
     from kernelet.contracts.model import ModelArchitectureOffer, ModelSourceOffer, WeightFormatOffer
     from kernelet.contracts.op import OpOffer, WeightKernelOffer
     from kernelet.contracts.platform import PlatformOffer
-    from kernelet.contracts.io import IOProcessorOffer
     from kernelet.contracts.quant import QuantOffer
     from kernelet.contracts.sampling import LogitsProcessorOffer
     from kernelet.contracts.serving import EndpointOffer, ServerOffer

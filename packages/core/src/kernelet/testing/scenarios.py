@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
 from hypothesis import strategies as st
 
 from kernelet.contracts.sampling import SamplerParams, TokenLogprobs
@@ -40,6 +41,7 @@ class Shape:
         seeded: Half of the requests sample with a seed of their own; else all are greedy.
         aborts: A tenth of the requests is aborted on the way.
         prompt_logprobs: A tenth of the requests asks for them.
+        pooling: A fifth of the requests is pooled instead of generating.
     """
 
     vocab_size: int
@@ -50,6 +52,7 @@ class Shape:
     seeded: bool = True
     aborts: bool = True
     prompt_logprobs: bool = True
+    pooling: bool = False
 
 
 def make_arrivals(shape: Shape, seed: int, count: int, spread: int) -> list[Arrival]:
@@ -79,7 +82,7 @@ def _arrival(shape: Shape, generator: random.Random, index: int, spread: int, fa
         logprobs=generator.choice([None, None, 2]),
         prompt_logprobs=1 if wants_prompt else None,
     )
-    return Arrival(
+    arrival = Arrival(
         request=EngineRequest(
             request_id=f"r{index}",
             prompt_token_ids=shared + own,
@@ -93,6 +96,19 @@ def _arrival(shape: Shape, generator: random.Random, index: int, spread: int, fa
         step=generator.randint(0, spread) if spread else 0,
         abort_after=generator.randint(0, max_tokens) if shape.aborts and generator.random() < 0.1 else None,
     )
+    return _pooled(arrival, generator) if shape.pooling and generator.random() < 0.2 else arrival
+
+
+def _pooled(arrival: Arrival, generator: random.Random) -> Arrival:
+    """The same prompt, for its states."""
+    request = msgspec.structs.replace(
+        arrival.request,
+        params=SamplerParams(seed=0),
+        max_tokens=0,
+        stop_token_ids=(),
+        pooling=generator.choice(["last", "mean"]),
+    )
+    return Arrival(request, arrival.step, None if arrival.abort_after is None else 0)
 
 
 def arrivals(shape: Shape, max_count: int = 200) -> st.SearchStrategy[list[Arrival]]:
@@ -111,6 +127,7 @@ class Outcome:
     prompt_logprobs: list[TokenLogprobs] = field(default_factory=list)
     finish_reason: str | None = None
     error: str | None = None
+    pooled: bytes | None = None
 
     def add(self, output: EngineOutput) -> None:
         """Takes up one output.
@@ -123,6 +140,7 @@ class Outcome:
         self.logprobs += output.logprobs or []
         self.prompt_logprobs += output.prompt_logprobs or []
         self.finish_reason, self.error = output.finish_reason, output.error
+        self.pooled = output.pooled
 
 
 @dataclass
@@ -190,13 +208,19 @@ def _abort(core: EngineCore, outcomes: Mapping[str, Outcome], limits: Mapping[st
         outcomes[output.request_id].add(output)
 
 
-def compare(scenario: Sequence[Arrival], got: Run, truth: Callable[[EngineRequest], list[int]]) -> None:
+def compare(
+    scenario: Sequence[Arrival],
+    got: Run,
+    truth: Callable[[EngineRequest], list[int]],
+    pooled: Callable[[EngineRequest], bytes] | None = None,
+) -> None:
     """Every request's tokens are those that it has alone.
 
     Args:
         scenario: What was played.
         got: What came out.
         truth: The tokens of a request, up to and including its stop token or ``max_tokens``.
+        pooled: The bytes of a request that is pooled; None: the shape has none.
 
     Raises:
         AssertionError: naming the request and the first difference.
@@ -209,6 +233,11 @@ def compare(scenario: Sequence[Arrival], got: Run, truth: Callable[[EngineReques
         if outcome.finish_reason == "abort":
             assert arrival.abort_after is not None, f"{request.request_id} was aborted by nobody"
             assert tokens == expected[: len(tokens)], f"{request.request_id}: {tokens} is no beginning of {expected}"
+            continue
+        if request.pooling is not None:
+            assert pooled is not None, f"{request.request_id} is pooled, and nobody knows the truth"
+            assert outcome.pooled == pooled(request), f"{request.request_id}: other states were pooled"
+            assert outcome.finish_reason == "stop", f"{request.request_id} ended otherwise"
             continue
         assert tokens == expected, f"{request.request_id}: {tokens} instead of {expected}"
         stopped = bool(tokens) and tokens[-1] in request.stop_token_ids and len(tokens) > request.params.min_tokens

@@ -6,7 +6,7 @@ from hypothesis import given
 from kernelet.config import CacheConfig
 from kernelet.request.outputs import EngineOutput
 from kernelet.testing.null.harness import null_core, null_engine_config
-from kernelet.testing.null.tokens import generate
+from kernelet.testing.null.tokens import digests, generate, pooled
 from kernelet.testing.scenarios import Outcome, Shape, arrivals, compare, make_arrivals, run
 
 SHAPE = Shape(vocab_size=30, max_prompt=40, max_shared=20, max_output=8)
@@ -79,3 +79,24 @@ def test_output_after_the_end():
     outcome.add(EngineOutput(request_id="r", token_ids=[1], finish_reason="stop"))
     with pytest.raises(AssertionError, match="after its end"):
         outcome.add(EngineOutput(request_id="r", token_ids=[2]))
+
+
+def test_a_fifth_is_pooled():
+    shape = Shape(vocab_size=30, max_prompt=40, max_shared=20, max_output=8, aborts=False, pooling=True)
+    scenario = make_arrivals(shape, 1, 100, 5)
+    requests = {arrival.request.request_id: arrival.request for arrival in scenario}
+    wanted = {name for name, request in requests.items() if request.pooling is not None}
+    assert 10 < len(wanted) < 35
+    assert {requests[name].pooling for name in wanted} == {"last", "mean"}
+    got = run(make_core(), scenario)
+    assert {name for name, outcome in got.outcomes.items() if outcome.pooled} == wanted
+
+    def states(request):
+        return pooled(digests(request.prompt_token_ids), request.pooling)
+
+    compare(scenario, got, truth, states)
+    with pytest.raises(AssertionError, match="nobody knows the truth"):
+        compare(scenario, got, truth)
+    got.outcomes[min(wanted)].pooled = bytes(16)
+    with pytest.raises(AssertionError, match=f"{min(wanted)}: other states were pooled"):
+        compare(scenario, got, truth, states)
