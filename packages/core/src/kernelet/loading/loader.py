@@ -16,8 +16,8 @@ SHOWN = 8
 def fill(reader: WeightReader, weight_map: WeightMap, wrote: Callable[[Sink], None] | None = None) -> Iterator[str]:
     """Writes every tensor of a checkpoint to its weight; yields each name once it was consumed or skipped.
 
-    Weights are filled one after the other, from the rows that this rank takes, where these are one range. What a kernel made of one at an earlier start, and the platform kept, takes
-    the place of its tensors, which are then not read.
+    Weights are filled one after the other, from the rows that this rank takes, where these are one range. What a kernel
+    made of one at an earlier start, and the platform kept, takes the place of its tensors, which are then not read.
 
     Args:
         reader: The checkpoint.

@@ -26,6 +26,7 @@ from kernelet.executor.multiprocess.messages import (
     Needs,
     Planned,
     Ready,
+    Rest,
     Sample,
     Sampled,
     Start,
@@ -86,6 +87,22 @@ class MultiprocessExecutor(Executor):
         crew, self._crew = self._crew, None
         if crew is not None:
             crew.close()
+
+    def sleep(self, level: int) -> None:
+        if not self._rest(level):
+            super().sleep(level)
+
+    def wake_up(self) -> None:
+        self._rest(0)
+
+    def _rest(self, level: int) -> bool:
+        """Whether the workers can rest, all of one class."""
+        crew = self._running()
+        try:
+            crew.tell(Rest(level))
+            return all(done.able for done in crew.hear(Done))
+        except Exception as error:
+            raise self._over(error) from error
 
     def _starts(self) -> list[Start]:
         size = self._config.parallel.tensor_parallel_size

@@ -60,6 +60,12 @@ class Sample(msgspec.Struct, frozen=True, tag=True):
     plan: SamplePlan
 
 
+class Rest(msgspec.Struct, frozen=True, tag=True):
+    """Give up memory; 0: take it back. Answer: ``Done``."""
+
+    level: int
+
+
 class Stop(msgspec.Struct, frozen=True, tag=True):
     """End. No answer."""
 
@@ -71,7 +77,9 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
 
 
 class Done(msgspec.Struct, frozen=True, tag=True):
-    """What was asked for is done."""
+    """What was asked for is done, if the worker can do it at all."""
+
+    able: bool = True
 
 
 class Needs(msgspec.Struct, frozen=True, tag=True):
@@ -99,7 +107,7 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
     failure: Failure
 
 
-Command = Start | Load | Describe | Allocate | Execute | Sample | Stop
+Command = Start | Load | Describe | Allocate | Execute | Sample | Rest | Stop
 Answer = Ready | Done | Needs | Planned | Sampled | Failed
 
 

@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 
 import msgspec
 
-from kernelet.contracts.executor import StepResult, Worker, WorkerContext
+from kernelet.contracts.executor import Sleep, StepResult, Worker, WorkerContext
 from kernelet.contracts.lifecycle import ProcessRole
 from kernelet.contracts.platform import PlatformOffer
 from kernelet.executor.failures import describe
@@ -33,6 +33,7 @@ from kernelet.executor.multiprocess.messages import (
     Needs,
     Planned,
     Ready,
+    Rest,
     Sample,
     Sampled,
     Start,
@@ -97,8 +98,10 @@ class Rank:
         self._kernel.lifecycle.process_stopped(self._rank)
 
     def _prepare(self, command: Command) -> Answer:
-        """Before the first step."""
+        """Between steps, and before the first."""
         worker = self._worker
+        if isinstance(command, Rest):
+            return self._rest(command.level)
         if isinstance(command, Load):
             worker.init_device()
             worker.load_model()
@@ -111,6 +114,16 @@ class Rank:
         plan = worker.get_plan()
         self._kernel.check_selected()
         return Planned(plan)
+
+    def _rest(self, level: int) -> Done:
+        worker = self._worker
+        if not isinstance(worker, Sleep):
+            return Done(able=False)
+        if level:
+            worker.sleep(level)
+        else:
+            worker.wake_up()
+        return Done()
 
     def _own(self, result: StepResult) -> StepResult:
         """What the parent takes from this rank."""
