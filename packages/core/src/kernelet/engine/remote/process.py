@@ -58,6 +58,7 @@ def run(start: EngineStart, board: Switchboard, progress: Progress) -> int:
     """From the plugins to the last request."""
     try:
         configured = join_engine(start.manifest, start.config)
+        configured.kernel.lifecycle.process_started()
         running = start_core(configured, with_loggers=False)
     except BaseException as error:
         if not isinstance(error, KerneletError):
