@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import threading
+from pathlib import Path
 
 import pytest
 from null_service import parents, until
@@ -101,8 +102,7 @@ def test_a_frontend_that_dies_is_started_anew(serve):
 
 
 def cmdline(pid):
-    with open(f"/proc/{pid}/cmdline", "rb") as file:
-        return file.read()
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def test_an_engine_that_dies_ends_the_service_after_its_clients_were_told(serve):

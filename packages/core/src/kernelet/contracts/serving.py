@@ -281,10 +281,10 @@ class Server(ABC):
 
     @abstractmethod
     async def run(self, sockets: Sequence[socket.socket]) -> None:
-        """Serves on sockets that are bound, until ``stop``; then finishes what is open and returns.
+        """Serves on sockets that are bound, until ``stop``; then closes them, finishes what is open, and returns.
 
-        Signals are not the server's: it installs no handler. The sockets belong to the caller; other processes accept
-        from them too.
+        Other processes accept from the same sockets: they are closed, never shut down; clients are refused once the
+        last process has closed them. Signals are not the server's: it installs no handler.
         """
 
     @abstractmethod

@@ -20,6 +20,7 @@ DOMAINS = (
     "platform",
     "quantization",
     "scheduler",
+    "server",
     "stat_logger",
     "weight_format",
     "weight_kernel",

@@ -7,7 +7,16 @@ from kit import unnoticed
 
 from kernelet.testing.faults import DOMAINS, faults_of
 
-SHARES = {"endpoint": 3, "logits_processor": 2, "model": 3, "package": 4, "platform": 5, "scheduler": 2, "stat_logger": 3}
+SHARES = {
+    "endpoint": 4,
+    "logits_processor": 2,
+    "model": 3,
+    "package": 4,
+    "platform": 5,
+    "scheduler": 2,
+    "server": 6,
+    "stat_logger": 3,
+}
 """Of these domains CI takes every so many-th fault; `hatch run test-long` takes all."""
 
 

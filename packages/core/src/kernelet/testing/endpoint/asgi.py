@@ -95,7 +95,9 @@ class Exchange:
         check(not self.answer.status, "an answer has one http.response.start")
         headers = [tuple(pair) for pair in message.get("headers", ())]
         well = all(isinstance(part, bytes) for pair in headers for part in pair)
-        check(well and all(name == name.lower() for name, _ in headers), "headers are pairs of bytes, names in lower case")
+        check(
+            well and all(name == name.lower() for name, _ in headers), "headers are pairs of bytes, names in lower case"
+        )
         self.answer.status, self.answer.headers = message["status"], dict(headers)
 
     def _add(self, message: Mapping[str, Any]) -> None:

@@ -143,7 +143,9 @@ class EndpointSuite(Suite):
             began = asyncio.ensure_future(exchange.begun.wait())
             await asyncio.wait({running, began}, timeout=self.patience, return_when=asyncio.FIRST_COMPLETED)
             began.cancel()
-            check(not running.done(), f"the answer to {show(request)} must take long, or it was not: ask for more tokens")
+            check(
+                not running.done(), f"the answer to {show(request)} must take long, or it was not: ask for more tokens"
+            )
             exchange.hang_up()
             await asyncio.wait({running}, timeout=self.patience)
             ended = running.done()

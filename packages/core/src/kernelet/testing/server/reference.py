@@ -44,17 +44,15 @@ class ReferenceServer(Server):
 
     async def run(self, sockets: Sequence[socket]) -> None:
         self._loop = asyncio.get_running_loop()
-        # duplicates, for asyncio closes what it listens on and the sockets are the caller's
         servers = [
-            await asyncio.start_server(self._connected, sock=one.dup(), limit=LARGEST_HEAD, backlog=2048)
-            for one in sockets
+            await asyncio.start_server(self._connected, sock=one, limit=LARGEST_HEAD, backlog=2048) for one in sockets
         ]
         if self._stopping:
             self._stopped.set()
         await self._stopped.wait()
         for server in servers:
             server.close()
-        await asyncio.sleep(0)  # connections that were accepted before have a task now
+        await asyncio.sleep(0.02)  # asyncio takes a few turns until a connection that it accepted has a task
         self._cut(self._idle)
         while self._busy or self._idle:
             if self._cutting:
@@ -151,12 +149,14 @@ class ReferenceServer(Server):
             if output.finished:
                 return
             following = asyncio.ensure_future(anext(outputs))
-            await asyncio.wait({following, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if gone.done():
+            try:
+                await asyncio.wait({following, gone}, return_when=asyncio.FIRST_COMPLETED)
+                if gone.done():
+                    return
+                output = await following
+            finally:
                 following.cancel()
                 await asyncio.gather(following, return_exceptions=True)
-                return
-            output = await following
 
 
 def inside(path: str, mounted: MountedEndpoint) -> bool:

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 from kit import run_suites
 
+from kernelet.contracts.serving import EndpointOffer
 from kernelet.testing.endpoint import EndpointSuite
 from kernelet.testing.endpoint.faults import ABILITIES
 from kernelet.testing.endpoint.reference import plugin
-from kernelet.contracts.serving import EndpointOffer
 from kernelet.testing.offered import find_offer
 
 
