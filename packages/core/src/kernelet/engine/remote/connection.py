@@ -15,9 +15,6 @@ from kernelet.engine.remote.messages import Codec, EngineMessage, FrontendMessag
 BATCH = 64
 """Messages that are read before anything else is looked at."""
 
-READ_BYTES = 1 << 20
-"""The engine is told so often what was read."""
-
 RECONNECT_MS = (100, 2000)
 """Pauses between attempts to reach an engine that is not there yet, the first and the longest."""
 
@@ -29,6 +26,7 @@ class Connection:
         data: The socket for requests and outputs.
         pulses: The socket for signs of life.
         pipe: File descriptor that breaks when the engine ends; None: not known yet.
+        read_every: The engine is told after so many bytes what was read.
 
     Args:
         context: Of the sockets.
@@ -48,6 +46,7 @@ class Connection:
     ) -> None:
         self._codec = Codec()
         self._read = 0
+        self.read_every = 1
         self._generation = generation
         self._place = place
         self.pipe = pipe
@@ -113,6 +112,6 @@ class Connection:
             os.close(self.pipe)
 
     def _acknowledge(self) -> None:
-        if self._read >= READ_BYTES:
+        if self._read >= self.read_every:
             self.send(Read(bytes=self._read))
             self._read = 0

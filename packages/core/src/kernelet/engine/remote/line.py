@@ -111,6 +111,7 @@ class Line:
         self._connection: Connection | None = None
         self._first: Future[Started] = Future()
         self._last_words = ""
+        self._up = False
         self._failure: Exception | None = None
         self._began = time.monotonic()
         self._pause = 1.0
@@ -192,7 +193,7 @@ class Line:
             for message in connection.receive():
                 self._take(message)
         if connection.pulses in events and (pulse := connection.pulse()) is not None:
-            self.restarting |= self._first.done()
+            self.restarting |= self._first.done() and not self._up
             self._listener.on_pulse(pulse)
         if connection.pipe is not None and connection.pipe in events:
             self._lost(connection)
@@ -218,6 +219,8 @@ class Line:
     def _on_started(self, started: Started) -> None:
         assert self._connection is not None
         self._connection.find_pipe()
+        self._connection.read_every = started.read_every
+        self._up = True
         if not self._first.done():
             self._listener.on_started()
             self._first.set_result(started)
@@ -269,6 +272,7 @@ class Line:
         assert self._connection is not None
         self._connection.close()
         self._connection = self._process = None
+        self._up = self.restarting = False
 
     def _lost(self, connection: Connection) -> None:
         """The process has ended."""

@@ -67,6 +67,7 @@ class MeetingPlace:
         Raises:
             OSError: there is no such pipe.
         """
-        if Path(name).name != name:
-            raise FileNotFoundError(f"{name!r} is no name")
-        return os.open(Path(self.folder, name), os.O_RDONLY | os.O_NONBLOCK)
+        path = Path(self.folder, name)
+        if "/" in name or not path.is_fifo():
+            raise FileNotFoundError(f"{name!r} is no pipe of {self.folder}")
+        return os.open(path, os.O_RDONLY | os.O_NONBLOCK)

@@ -111,12 +111,14 @@ class Started(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     Attributes:
         plan_digest: The engine's identity.
         manifest_digest: Of the plugins that it runs.
+        read_every: Bytes of outputs after which a frontend says ``Read``.
     """
 
     plan: EnginePlan
     plan_digest: str
     manifest_digest: str
     pid: int
+    read_every: int
 
     @property
     def identity(self) -> tuple[str, str]:

@@ -65,7 +65,8 @@ def run(start: EngineStart, board: Switchboard, progress: Progress) -> int:
             logger.exception("the engine does not start")
         tell_parent(board, StartFailed(failure=describe(error)))
         return 1
-    server = EngineServer(running, board, progress, started(configured, running), start.max_backlog)
+    told = started(configured, running, start.max_backlog)
+    server = EngineServer(running, board, progress, told, start.max_backlog)
     try:
         server.run()
     except Exception:
@@ -77,10 +78,16 @@ def run(start: EngineStart, board: Switchboard, progress: Progress) -> int:
     return 0
 
 
-def started(configured: Configured, running: RunningCore) -> Started:
+def started(configured: Configured, running: RunningCore, max_backlog: int) -> Started:
     """What frontends are told."""
     plan_digest, manifest_digest = identity(configured, running.plan)
-    return Started(plan=running.plan, plan_digest=plan_digest, manifest_digest=manifest_digest, pid=os.getpid())
+    return Started(
+        plan=running.plan,
+        plan_digest=plan_digest,
+        manifest_digest=manifest_digest,
+        pid=os.getpid(),
+        read_every=max_backlog // 8,
+    )
 
 
 def close(function: Callable[[], None]) -> None:
