@@ -32,6 +32,10 @@ void pack_group(const IntFormat& format, const IntSource& source, int64_t panel,
     const int64_t count = format.inputs - group.start < group.size ? format.inputs - group.start : group.size;
     for (int64_t k = 0; k < group.size; ++k) {
       const int value = there && k < count ? static_cast<uint8_t>(given[k] + format.origin) : 0;
+      if (format.by_input()) {
+        elements[k * kPanel + column] = static_cast<uint8_t>(value);
+        continue;
+      }
       if (format.bits == 8) {
         elements[(k / 4 * kPanel + column) * 4 + k % 4] = static_cast<uint8_t>(value);
         continue;
@@ -58,42 +62,58 @@ void store_row(const Wide<S>* values, int64_t count, const S* bias, S* y) {
   });
 }
 
+// The results `sums` of panel's outputs, `width` numbers a row.
 template <class S>
-void multiply_as(const IntFormat& format, int64_t panel, const uint8_t* packed, const uint8_t* encoded, int64_t rows,
-                 const S* bias, S* y, int64_t stride, Dtype dtype) {
-  const int64_t first = panel * kPanel;
-  const int64_t columns = format.outputs - first < kPanel ? format.outputs - first : kPanel;
-  const int64_t bytes = row_bytes(format, dtype);
-  const S* added = bias ? bias + first : nullptr;
-  y += first;
+void store_rows(const IntProduct& product, int64_t panel, int64_t width, int64_t row, int64_t rows, const Wide<S>* sums) {
+  const int64_t first = panel * kPanel, outputs = product.format.outputs;
+  const S* bias = product.bias ? static_cast<const S*>(product.bias) + first : nullptr;
+  S* y = static_cast<S*>(product.y) + row * outputs + first;
+  for (int64_t r = 0; r < rows; ++r)
+    store_row(sums + r * width, outputs - first < width ? outputs - first : width, bias, y + r * outputs);
+}
+
+template <class S>
+void multiply_panel(const IntProduct& product, const uint8_t* packed, int64_t panel, int64_t bytes) {
+  const IntFormat& format = product.format;
   if constexpr (sizeof(S) == 8) {
-    double out[kPanel];
-    for (int64_t r = 0; r < rows; ++r) {
-      multiply_doubles(format, packed, encoded + r * bytes, out);
-      store_row(out, columns, added, y + r * stride);
+    double sums[kPanel];
+    for (int64_t r = 0; r < product.rows; ++r) {
+      multiply_doubles(format, packed, product.encoded + r * bytes, sums);
+      store_rows<S>(product, panel, kPanel, r, 1, sums);
     }
   } else {
-    float out[kBlock * kPanel];
-    for (int64_t from = 0; from < rows; from += kBlock) {
-      const int64_t count = rows - from < kBlock ? rows - from : kBlock;
-      const bool rounded = format.round != IntFormat::Round::never;
-      (rounded ? multiply_rounded : multiply_floats)(format, packed, encoded + from * bytes, count, out);
-      for (int64_t r = 0; r < count; ++r) store_row(out + r * kPanel, columns, added, y + (from + r) * stride);
+    float sums[kBlock * kPanel];
+    const auto multiply = format.round == IntFormat::Round::never ? multiply_floats : multiply_rounded;
+    for (int64_t from = 0; from < product.rows; from += kBlock) {
+      const int64_t count = product.rows - from < kBlock ? product.rows - from : kBlock;
+      multiply(format, packed, product.encoded + from * bytes, count, product.ahead, sums);
+      store_rows<S>(product, panel, kPanel, from, count, sums);
     }
   }
 }
 
-void multiply(const IntFormat& format, int64_t panel, const uint8_t* packed, const uint8_t* encoded, int64_t rows,
-              const void* bias, void* y, int64_t stride, Dtype dtype) {
-  const auto as = [&](auto* typed) {
-    using S = std::remove_pointer_t<decltype(typed)>;
-    multiply_as(format, panel, packed, encoded, rows, static_cast<const S*>(bias), typed, stride, dtype);
-  };
-  switch (dtype) {
-    case Dtype::float32: return as(static_cast<float*>(y));
-    case Dtype::bfloat16: return as(static_cast<bf16*>(y));
-    case Dtype::float16: return as(static_cast<fp16*>(y));
-    case Dtype::float64: return as(static_cast<double*>(y));
+template <class S>
+void multiply_as(const IntProduct& product, int64_t first_panel, int64_t last_panel) {
+  const IntFormat& format = product.format;
+  const int64_t between = panel_bytes(format), bytes = row_bytes(format, product.dtype);
+  int64_t panel = first_panel;
+  if constexpr (sizeof(S) < 8) {
+    float sums[kTogether * kPanel];
+    for (; product.rows == 1 && format.round == IntFormat::Round::never && panel < last_panel; panel += kTogether) {
+      const int64_t panels = last_panel - panel < kTogether ? 1 : kTogether;
+      multiply_row(format, product.packed + panel * between, between, panels, product.encoded, product.ahead, sums);
+      store_rows<S>(product, panel, panels * kPanel, 0, 1, sums);
+    }
+  }
+  for (; panel < last_panel; ++panel) multiply_panel<S>(product, product.packed + panel * between, panel, bytes);
+}
+
+void multiply(const IntProduct& product, int64_t first_panel, int64_t last_panel) {
+  switch (product.dtype) {
+    case Dtype::float32: return multiply_as<float>(product, first_panel, last_panel);
+    case Dtype::bfloat16: return multiply_as<bf16>(product, first_panel, last_panel);
+    case Dtype::float16: return multiply_as<fp16>(product, first_panel, last_panel);
+    case Dtype::float64: return multiply_as<double>(product, first_panel, last_panel);
   }
 }
 

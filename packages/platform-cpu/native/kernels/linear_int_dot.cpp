@@ -31,11 +31,12 @@ template <int kBits>
 constexpr int kInputBytes = 1;
 
 template <int kCount, int kBits>
-inline void dot(const uint8_t* elements, const uint8_t* const* inputs, int64_t eights, vi (*sums)[kVectors]) {
+inline void dot(const uint8_t* elements, const uint8_t* const* inputs, int64_t eights, int64_t ahead, vi (*sums)[kVectors]) {
   vi acc[kCount][kVectors];
   std::memcpy(acc, sums, sizeof acc);
   for (int64_t i = 0; i < eights; ++i) {
     const uint8_t* eight = elements + i * kPanel * kBits;
+    ask_for<kPanel * kBits>(eight + ahead);
     for (int half = 0; half < 2; ++half) {
       vi w[kVectors];
       for (int v = 0; v < kVectors; ++v) w[v] = half_of<kBits>(eight, half, v);
@@ -70,11 +71,12 @@ inline vi multiply_pairs(vi a, vi b) {
 }
 
 template <int kCount, int kBits>
-inline void dot_pairs(const uint8_t* elements, const uint8_t* const* inputs, int64_t eights, vi (*sums)[kVectors]) {
+inline void dot_pairs(const uint8_t* elements, const uint8_t* const* inputs, int64_t eights, int64_t ahead, vi (*sums)[kVectors]) {
   vi acc[kCount][kVectors];
   std::memcpy(acc, sums, sizeof acc);
   for (int64_t i = 0; i < eights; ++i) {
     const uint8_t* eight = elements + i * kPanel * kBits;
+    ask_for<kPanel * kBits>(eight + ahead);
     for (int half = 0; half < 2; ++half) {
       vi even[kVectors], odd[kVectors];
       for (int v = 0; v < kVectors; ++v) {
@@ -96,13 +98,14 @@ inline void dot_pairs(const uint8_t* elements, const uint8_t* const* inputs, int
 #if defined(__AVX2__)
 // Of 4 bits a pair of products is at most 2 * 15 * 127, of which 8 fit 16 bits.
 template <int kCount>
-inline void dot_nibbles(const uint8_t* elements, const uint8_t* const* inputs, int64_t eights, vi (*sums)[kVectors]) {
+inline void dot_nibbles(const uint8_t* elements, const uint8_t* const* inputs, int64_t eights, int64_t ahead, vi (*sums)[kVectors]) {
   for (int64_t from = 0; from < eights; from += 4) {
     const int64_t to = from + 4 < eights ? from + 4 : eights;
     Bits acc[kCount][kVectors];
     for (int r = 0; r < kCount; ++r)
       for (int v = 0; v < kVectors; ++v) acc[r][v] = _mm256_setzero_si256();
     for (int64_t i = from; i < to; ++i) {
+      ask_for<kPanel * 4>(elements + i * kPanel * 4 + ahead);
       for (int half = 0; half < 2; ++half) {
         Bits w[kVectors];
         for (int v = 0; v < kVectors; ++v) w[v] = (Bits)half_of<4>(elements + i * kPanel * 4, half, v);
@@ -120,13 +123,13 @@ inline void dot_nibbles(const uint8_t* elements, const uint8_t* const* inputs, i
 #endif
 
 template <int kCount, int kBits>
-inline void dot(const uint8_t* elements, const uint8_t* const* inputs, int64_t eights, vi (*sums)[kVectors]) {
+inline void dot(const uint8_t* elements, const uint8_t* const* inputs, int64_t eights, int64_t ahead, vi (*sums)[kVectors]) {
 #if defined(__AVX2__)
   if constexpr (kBits == 4)
-    dot_nibbles<kCount>(elements, inputs, eights, sums);
+    dot_nibbles<kCount>(elements, inputs, eights, ahead, sums);
   else
 #endif
-    dot_pairs<kCount, kBits>(elements, inputs, eights, sums);
+    dot_pairs<kCount, kBits>(elements, inputs, eights, ahead, sums);
 }
 
 #endif
@@ -139,7 +142,8 @@ inline vi first(const IntFormat& format, const Group& group, int32_t sum, int v)
 }
 
 template <int kCount, int kBits>
-void tile(const IntFormat& format, const uint8_t* packed, const uint8_t* encoded, int64_t stride, float* out) {
+void tile(const IntFormat& format, const uint8_t* packed, const uint8_t* encoded, int64_t stride, int64_t ahead,
+          float* out) {
   RoundedRow rows[kCount];
   for (int r = 0; r < kCount; ++r) rows[r] = rounded_row(format, encoded + r * stride);
   vf totals[kCount][kVectors] = {};
@@ -152,7 +156,7 @@ void tile(const IntFormat& format, const uint8_t* packed, const uint8_t* encoded
       inputs[r] = rows[r].inputs + start * kInputBytes<kBits>;
       for (int v = 0; v < kVectors; ++v) sums[r][v] = first(format, group, rows[r].sums[g], v);
     }
-    dot<kCount, kBits>(group.elements, inputs, group.size / 8, sums);
+    dot<kCount, kBits>(group.elements, inputs, group.size / 8, ahead, sums);
     for (int v = 0; v < kVectors; ++v) {
       const vf scale = load(group.scales + v * kLanes);
       for (int r = 0; r < kCount; ++r) {
@@ -171,20 +175,20 @@ void tile(const IntFormat& format, const uint8_t* packed, const uint8_t* encoded
 }
 
 template <int kBits>
-void tiles(const IntFormat& format, const uint8_t* packed, const uint8_t* encoded, int64_t rows, float* out) {
+void tiles(const IntFormat& format, const uint8_t* packed, const uint8_t* encoded, int64_t rows, int64_t ahead,
+           float* out) {
   const int64_t stride = row_bytes(format, Dtype::float32);
   in_tiles<kRows>(rows, [&](auto count, int64_t done) {
-    tile<decltype(count)::value, kBits>(format, packed, encoded + done * stride, stride, out + done * kPanel);
+    tile<decltype(count)::value, kBits>(format, packed, encoded + done * stride, stride, ahead,
+                                        out + done * kPanel);
   });
 }
 
 }  // namespace
 
-void multiply_rounded(const IntFormat& format, const uint8_t* packed, const uint8_t* encoded, int64_t rows, float* out) {
-  if (format.bits == 8)
-    tiles<8>(format, packed, encoded, rows, out);
-  else
-    tiles<4>(format, packed, encoded, rows, out);
+void multiply_rounded(const IntFormat& format, const uint8_t* packed, const uint8_t* encoded, int64_t rows, int64_t ahead,
+           float* out) {
+  (format.bits == 8 ? tiles<8> : tiles<4>)(format, packed, encoded, rows, ahead, out);
 }
 
 }  // namespace kernelet::KERNELET_ISA

@@ -37,6 +37,7 @@ inline Group group_at(const IntFormat& format, const uint8_t* at, int64_t start)
 
 // A stored element of a group; k counts from the group's start.
 inline int element(const IntFormat& format, const Group& group, int64_t k, int64_t column) {
+  if (format.by_input()) return group.elements[k * kPanel + column];
   if (format.bits == 8) return group.elements[(k / 4 * kPanel + column) * 4 + k % 4];
   return group.elements[(k / 8 * kPanel + column) * 4 + k % 4] >> (k % 8 < 4 ? 0 : 4) & 15;
 }
@@ -51,10 +52,21 @@ inline float zero_point(const IntFormat& format, const Group& group, int64_t col
 
 inline vi load_words(const uint8_t* p) { return *reinterpret_cast<const vi*>(p); }
 inline vi splat_word(const uint8_t* p) { return vi{} + *reinterpret_cast<const int32_t __attribute__((may_alias, aligned(4)))*>(p); }
+// A part of the weight that is read later. Beyond the end nothing happens.
+template <int64_t kBytes>
+inline void ask_for(const uint8_t* bytes) {
+  for (int64_t at = 0; at < kBytes; at += 64) __builtin_prefetch(bytes + at);
+}
 inline vf to_floats(vi v) { return __builtin_convertvector(v, vf); }
 inline vi to_words(const uint8_t* bytes) {
+#if defined(__AVX512F__)
+  return (vi)_mm512_maskz_cvtepu8_epi32(kAll, _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes)));
+#elif defined(__AVX2__)
+  return (vi)_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(bytes)));
+#else
   typedef uint8_t vb __attribute__((vector_size(kLanes), aligned(1), may_alias));
   return __builtin_convertvector(*reinterpret_cast<const vb*>(bytes), vi);
+#endif
 }
 
 // Bytes of an int8 input in an encoded row. Instructions that multiply bytes take one; elsewhere 16-bit products are
@@ -103,8 +115,12 @@ inline void in_tiles(int64_t rows, Tile&& tile) {
 }
 
 // Rows of a panel: products of rounded inputs, of float32, and of float64 in plain loops.
-void multiply_rounded(const IntFormat&, const uint8_t* packed, const uint8_t* encoded, int64_t rows, float* out);
-void multiply_floats(const IntFormat&, const uint8_t* packed, const uint8_t* encoded, int64_t rows, float* out);
+void multiply_rounded(const IntFormat&, const uint8_t* packed, const uint8_t* encoded, int64_t rows, int64_t ahead, float* out);
+void multiply_floats(const IntFormat&, const uint8_t* packed, const uint8_t* encoded, int64_t rows, int64_t ahead, float* out);
+// One row of float32, of one panel or kTogether that are `between` bytes apart.
+constexpr int64_t kTogether = 2;
+void multiply_row(const IntFormat&, const uint8_t* packed, int64_t between, int64_t panels, const uint8_t* encoded,
+                  int64_t ahead, float* out);
 void multiply_doubles(const IntFormat&, const uint8_t* packed, const uint8_t* row, double* out);
 
 }  // namespace kernelet::KERNELET_ISA

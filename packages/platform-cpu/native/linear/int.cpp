@@ -12,7 +12,7 @@ namespace kernelet {
 namespace {
 
 // Encoded rows stay in a core's cache while panels pass.
-constexpr Sharing kSharing = {.row_bytes = 192 << 10, .panel_bytes = 0, .tasks = 8, .ahead = 0};
+constexpr Sharing kSharing = {.row_bytes = 192 << 10, .panel_bytes = 0, .tasks = 8, .ahead = 1024};
 constexpr int64_t kTile = 12;               // a multiple of every kernel's rows
 constexpr int64_t kRowsAtOnce = 768;  // so that memory for encoded rows is bounded
 constexpr int64_t kShared = 8 << 10;  // fewer numbers are encoded by the caller alone
@@ -64,14 +64,14 @@ void IntLinear::apply_some(const void* x, int64_t rows, void* y, Dtype dtype, co
   const int64_t block = std::max(kTile, sharing().row_bytes / row_bytes / kTile * kTile), blocks = ceil_div(rows, block);
   const int64_t fair = panels() * blocks / (sharing().tasks * pool().threads());
   const int64_t most = sharing().panel_bytes ? sharing().panel_bytes / kernel_.panel_bytes(format_) : fair;
-  const int64_t span = std::max<int64_t>(1, std::min(fair, most));
+  // Even, since one row may take two at once.
+  const int64_t span = ceil_div(std::max<int64_t>(1, std::min(fair, most)), 2) * 2;
   const int64_t spans = ceil_div(panels(), span);
   pool().run(blocks * spans, [&](int64_t task) {
     const int64_t row = task / spans * block, first = task % spans * span;
-    char* const out = static_cast<char*>(y) + row * outputs() * size;
-    for (int64_t index = first; index < std::min(first + span, panels()); ++index)
-      kernel_.multiply(format_, index, panel(index), encoded + row * row_bytes, std::min(block, rows - row), bias, out,
-                       outputs(), dtype);
+    kernel_.multiply({format_, packed_, encoded + row * row_bytes, std::min(block, rows - row), bias,
+                      static_cast<char*>(y) + row * outputs() * size, dtype, sharing().ahead},
+                     first, std::min(first + span, panels()));
   });
 }
 

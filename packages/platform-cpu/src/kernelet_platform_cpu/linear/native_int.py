@@ -87,7 +87,7 @@ class NativeInt(WeightKernel):
 
     def layout(self, dtype: str) -> str:
         module = native()
-        return "" if module is None else f"native-int 1, {module.IntLinear.layout()}"
+        return "" if module is None else f"native-int 2, {module.IntLinear.layout()}"
 
     def export(self, prepared: PackedInts) -> Mapping[str, Tensor]:
         tensors = {"packed": prepared.packed, "fields": prepared.fields, "input_scales": prepared.input_scales}
