@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from kernelet_platform_cpu.conformance import (
+    TestGlooOfFour,
     TestNativeDense,
     TestNativeInt,
     TestNativeMoE,
@@ -8,12 +9,15 @@ from kernelet_platform_cpu.conformance import (
     TestNativePagedAttention,
     TestPackage,
     TestPlatform,
+    TestSharedMemoryOfFour,
+    TestSharedMemoryOfTwo,
     TestTorchDense,
     TestTorchInt,
     TestTorchPagedAttention,
 )
 
 __all__ = [
+    "TestGlooOfFour",
     "TestNativeDense",
     "TestNativeInt",
     "TestNativeMoE",
@@ -21,6 +25,8 @@ __all__ = [
     "TestNativePagedAttention",
     "TestPackage",
     "TestPlatform",
+    "TestSharedMemoryOfFour",
+    "TestSharedMemoryOfTwo",
     "TestTorchDense",
     "TestTorchInt",
     "TestTorchPagedAttention",

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from kernelet.contracts.attention import AttentionOffer
+from kernelet.contracts.executor import CommunicatorOffer
 from kernelet.contracts.op import OpOffer, ScaleLevel, WeightKernelOffer, WeightScheme
 from kernelet.contracts.platform import PlatformOffer
 from kernelet.testing.attention import AttentionCapabilities, AttentionSuite
+from kernelet.testing.communicator import CommunicatorCapabilities, CommunicatorSuite
 from kernelet.testing.offered import Offered, find_offer
 from kernelet.testing.op import OpCapabilities, OpSuite
 from kernelet.testing.package import PackageSuite
@@ -17,6 +19,8 @@ from kernelet_platform_cpu.native import native
 from kernelet_platform_cpu.plugin import OPS
 
 PLUGIN = "kernelet_platform_cpu.plugin"
+DTYPES = ("float64", "float32", "float16", "bfloat16", "int64")
+"""Of tensors that go between ranks."""
 
 
 class TestPackage(PackageSuite):
@@ -110,3 +114,27 @@ class TestTorchInt(WeightKernelSuite):
     @pytest.fixture
     def offered(self) -> Offered[WeightKernelOffer]:
         return find_offer(PLUGIN, WeightKernelOffer, "torch-int")
+
+
+class TestGlooOfFour(CommunicatorSuite):
+    capabilities = CommunicatorCapabilities(world_size=4, dtypes=DTYPES)
+
+    @pytest.fixture
+    def offered(self) -> Offered[CommunicatorOffer]:
+        return find_offer(PLUGIN, CommunicatorOffer, "gloo")
+
+
+class TestSharedMemoryOfTwo(CommunicatorSuite):
+    capabilities = CommunicatorCapabilities(world_size=2, dtypes=DTYPES)
+
+    @pytest.fixture
+    def offered(self) -> Offered[CommunicatorOffer]:
+        return find_offer(PLUGIN, CommunicatorOffer, "shared-memory")
+
+
+class TestSharedMemoryOfFour(CommunicatorSuite):
+    capabilities = CommunicatorCapabilities(world_size=4, dtypes=DTYPES)
+
+    @pytest.fixture
+    def offered(self) -> Offered[CommunicatorOffer]:
+        return find_offer(PLUGIN, CommunicatorOffer, "shared-memory")

@@ -69,7 +69,19 @@ def test_own_kernels_are_a_feature(monkeypatch):
     assert CpuPlatformConfig(settings(threads=2)).capabilities().features == {"cpu", "cpu-kernels"}
 
 
-def test_several_ranks_are_refused():
-    assert list(CpuPlatformConfig(settings()).check_and_update_config(engine(1))) == []
-    with pytest.raises(ConfigError, match="tensor parallel size 2"):
-        CpuPlatformConfig(settings()).check_and_update_config(engine(2))
+def test_ranks_share_the_processors(monkeypatch):
+    monkeypatch.setattr(config, "usable_cpus", lambda: 5)
+    assert [threads(settings(), ranks) for ranks in (1, 2, 4, 8)] == [5, 2, 1, 1]
+    assert threads(settings(threads=3), 2) == 3
+
+
+def test_ranks_are_pinned_side_by_side(monkeypatch):
+    monkeypatch.setattr(config, "allowed_cpus", lambda: (1, 2, 5, 7))
+    monkeypatch.setattr(config, "usable_cpus", lambda: 4)
+    monkeypatch.setattr(config.os, "cpu_count", lambda: 8)
+    assert [pinned_cpus(settings(), 2, rank) for rank in range(2)] == [(1, 2), (5, 7)]
+    assert pinned_cpus(settings(threads=1), 2) == ()  # another process may have the same mask
+    assert [pinned_cpus(settings(threads=1, pin=True), 2, rank) for rank in range(2)] == [(1,), (2,)]
+    assert CpuPlatformConfig(settings()).check_and_update_config(engine(4)) == ()
+    with pytest.raises(ConfigError, match=r"each of 6 threads of 2 ranks.*may use 4; set .*threads to at most 2"):
+        CpuPlatformConfig(settings(threads=3, pin=True)).check_and_update_config(engine(2))

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
@@ -51,6 +53,15 @@ def test_pinned_threads_are_named():
 def test_memory_is_what_the_process_may_take(device):
     memory = device.memory()
     assert 0 < memory.free <= memory.total
+
+
+def test_ranks_share_memory_and_processors(monkeypatch):
+    monkeypatch.setattr(module, "available_memory", lambda: SimpleNamespace(bytes=100))
+    monkeypatch.setattr(module, "threads", lambda settings, ranks: 8 // ranks)
+    made = CpuDevice(Settings(plugin="platform-cpu", values={"pin": False}), 1, 4)
+    made.init()
+    assert (made.memory().free, made.memory().total) == (25, 25)
+    assert "(2 threads" in made.get_device_name()
 
 
 def test_seed_and_tensors(device):
