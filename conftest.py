@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 ROOT = Path(__file__).parent
 FOLDERS = ("examples", "matrix", "templates")
 """Folders of tests/ that build wheels and environments, each with seconds of its own."""
-SHARING = (*FOLDERS, "e2e", "lifecycle", "release")
+SHARING = (*FOLDERS, "e2e", "lifecycle", "release", "serve")
 """Folders of tests/ whose files share something costly: one process runs all of them."""
 
 settings.register_profile(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 PROC = Path("/proc")
+NUMBER = re.compile(r":\[\d+\]$|-\d+$")
 
 
 def children(pid: int) -> list[int]:
@@ -32,11 +34,11 @@ def alive(pid: int) -> bool:
 
 
 def open_files(pid: int) -> list[str]:
-    """What each descriptor is: ``socket``, ``pipe``, ``anon_inode:[eventpoll]``, a path."""
+    """What each descriptor is: ``socket``, ``pipe``, ``anon_inode:[eventpoll]``, a path; without a number at its end."""
     found = []
     for entry in (PROC / str(pid) / "fd").iterdir():
         try:
-            found.append(str(entry.readlink()).split(":[")[0])
+            found.append(NUMBER.sub("", str(entry.readlink())))
         except OSError:
             continue
     return sorted(found)

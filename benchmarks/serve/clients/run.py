@@ -92,7 +92,7 @@ def page(results: dict[str, tuple[str, list[dict]]], model: str) -> str:
     lines = [
         "# Clients",
         "",
-        f"What other people's clients do against `kernelet serve {model}`. `benchmarks/serve/clients/run.py --write` wrote it.",
+        f"Other people's clients against `kernelet serve {model}`, by `benchmarks/serve/clients/run.py --write`.",
         "The official `openai` client is held by the test suite.",
         "",
         "| client | passed | failed | skipped |",

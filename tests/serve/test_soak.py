@@ -1,0 +1,24 @@
+"""A minute of benchmarks/serve/soak.py, which runs for an hour."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from server_process import serving
+from soak import GROWTH, growth, soak
+from soaking import Texts
+
+
+@pytest.mark.parametrize("sizes, grown", [([100] * 40, 0.0), ([50] * 10 + [100] * 20 + [104] * 10, 0.04)])
+def test_growth_counts_from_after_the_warm_up(sizes, grown):
+    assert growth(sizes) == pytest.approx(grown)
+
+
+def test_mixed_load_for_a_minute(null_folder, null_service_environment):
+    texts = Texts.of_engine(str(null_folder))
+    with serving(str(null_folder), ["--served-model-name", "null", "--access-log", "off"]) as server:
+        result = asyncio.run(soak(server, texts, seconds=60, clients=6))
+    assert not result["wrong"]
+    assert all(result["requests"].get(name) for name in ("stream", "whole", "several", "leave", "refused", "count"))
+    assert result["growth"] < GROWTH, result["mib"]
