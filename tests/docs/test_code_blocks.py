@@ -19,17 +19,19 @@ from kernelet.contracts.model import ModelSource, WeightReader
 from kernelet.contracts.op import WeightKernel
 from kernelet.contracts.platform import Device, PlatformConfig
 from kernelet.contracts.sampling import LogitsProcessor
+from kernelet.contracts.serving import Endpoint, Server
 from kernelet.contracts.stats import StatLogger
 from kernelet.kernel.kinds import KINDS
 from kernelet.kernel.offers import IMPORT_STRINGS
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("packages/*/README.md")])
 BLOCKS = [block for page in PAGES for block in blocks(page)]
-HOW_TO = ("attention", "cache", "executor", "life-cycle", "model", "op", "platform", "quant", "sampling", "stats")
+HOW_TO = ("attention", "cache", "executor", "life-cycle", "model", "op", "platform", "quant", "sampling", "serving", "stats")
 INTERFACES = (
     Attention,
     Communicator,
     Device,
+    Endpoint,
     EvictionPolicy,
     Executor,
     GroupManager,
@@ -37,6 +39,7 @@ INTERFACES = (
     ModelSource,
     PlatformConfig,
     SchedulingPolicy,
+    Server,
     StatLogger,
     WeightKernel,
     WeightReader,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from itertools import product
 
@@ -18,9 +19,13 @@ from kernelet.contracts.offer import Settings
 from kernelet.contracts.op import DENSE
 from kernelet.contracts.quant import QuantOffer
 from kernelet.contracts.sampling import LogitsRow
+from kernelet.contracts.serving import ServerContext
 from kernelet.errors import ConfigError, ParameterError, SelectionError, UnsupportedModelError, WeightsError
+from kernelet.testing.endpoint.asgi import Call, call
 from kernelet.testing.null import NullPlugin, write_model
+from kernelet.testing.null.engine import null_engine
 from kernelet.testing.quantization.layers import layers, model_config
+from kernelet.testing.server.serving import serving
 from kernelet.testing.weight_kernel.reference import dequantize
 
 GREEDY = SamplingParams(temperature=0, max_tokens=6, ignore_eos=True)
@@ -92,6 +97,47 @@ def test_stat_logger(example, null_llm, tmp_path):
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert [(line["finish_reason"], line["num_output_tokens"]) for line in lines] == [("length", 6)] * 2
     assert all(line["steps"] >= 5 and line["model"] for line in lines)
+
+
+def test_endpoint(example, tmp_path):
+    made = example("serving").load("hello").Hello
+    settings = Settings(plugin="p", values={"max_tokens": 6})
+
+    async def main(engine):
+        app = made(settings, engine).app
+        return [await call(app, Call(path=path), "/proxy/hello") for path in ("", "/world")]
+
+    with null_engine(tmp_path / "model") as engine:
+        nothing, world = asyncio.run(main(engine))
+        (truth,) = LLM.of(engine.frontend).generate(["world"], SamplingParams(temperature=0, max_tokens=6))
+    assert (nothing.status, world.status) == (404, 200)
+    assert world.body.decode() == truth.outputs[0].text
+
+
+def test_server(example, tmp_path):
+    module, settings = example("serving").load("lines"), Settings(plugin="p", values={"max_tokens": 6})
+
+    async def main(engine):
+        def make():
+            return module.LineServer(settings, ServerContext(engine=engine, served_model_names=("m",)))
+
+        async with serving(make, 60.0) as it:
+            answers = []
+            for line in (b"world\n", b"\n"):
+                reader, writer = await asyncio.open_connection("127.0.0.1", it.port)
+                writer.write(line)
+                answers.append((await reader.read()).decode())
+                writer.close()
+                await writer.wait_closed()
+            it.server.stop()
+            assert await it.ended()
+        return answers
+
+    with null_engine(tmp_path / "model") as engine:
+        world, nothing = asyncio.run(main(engine))
+        (truth,) = LLM.of(engine.frontend).generate(["world"], SamplingParams(temperature=0, max_tokens=6))
+    assert world == f"{truth.outputs[0].text!r}\n"
+    assert nothing.startswith("error: the prompt")
 
 
 def test_eviction_policy(example, null_llm):
