@@ -22,14 +22,16 @@ from kernelet_server_openai.routes import (
     models,
     openapi,
     pooling,
+    responses,
     tokens,
     version,
 )
 from kernelet_server_openai.serving.api import Api
 from kernelet_server_openai.serving.names import ServedNames
+from kernelet_server_openai.serving.responses_store import response_store
 from kernelet_server_openai.settings import Cors, ServerSettings
 
-ROUTES = (chat, completions, embeddings, pooling, models, tokens, health, metrics, version, openapi)
+ROUTES = (chat, completions, responses, embeddings, pooling, models, tokens, health, metrics, version, openapi)
 
 
 def build_app(context: ServerContext, settings: ServerSettings, log: LogWriter) -> FastAPI:
@@ -42,7 +44,12 @@ def build_app(context: ServerContext, settings: ServerSettings, log: LogWriter) 
         middleware=middleware(settings, log),
         exception_handlers=handlers(),
     )
-    app.state.api = Api(context=context, settings=settings, names=ServedNames(context.served_model_names))
+    app.state.api = Api(
+        context=context,
+        settings=settings,
+        names=ServedNames(context.served_model_names),
+        responses=response_store(settings.response_store_bytes, context.num_frontends),
+    )
     for module in (*ROUTES, *((admin,) if settings.admin_keys else ())):
         app.include_router(module.router())
     for endpoint in context.endpoints:

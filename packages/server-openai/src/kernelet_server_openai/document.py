@@ -16,6 +16,7 @@ from kernelet_server_openai.protocol.embeddings import EmbeddingRequest, Embeddi
 from kernelet_server_openai.protocol.errors import ErrorResponse
 from kernelet_server_openai.protocol.operation import Plugins
 from kernelet_server_openai.protocol.pooling import PoolingRequest, PoolingResponse
+from kernelet_server_openai.protocol.responses import DeletedResponse, ResponseObject, ResponsesRequest
 from kernelet_server_openai.protocol.tokens import (
     DetokenizeRequest,
     DetokenizeResponse,
@@ -28,6 +29,7 @@ MODELS: tuple[type[BaseModel], ...] = (
     ChatCompletionRequest,
     Completion,
     CompletionRequest,
+    DeletedResponse,
     DetokenizeRequest,
     DetokenizeResponse,
     EmbeddingRequest,
@@ -36,6 +38,8 @@ MODELS: tuple[type[BaseModel], ...] = (
     Plugins,
     PoolingRequest,
     PoolingResponse,
+    ResponseObject,
+    ResponsesRequest,
     TokenizeRequest,
     TokenizeResponse,
 )

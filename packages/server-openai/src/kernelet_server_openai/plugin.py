@@ -28,6 +28,7 @@ FLAGS = (
     "max-logprobs",
     "access-log",
     "client-timeout",
+    "response-store-bytes",
 )
 
 
@@ -62,6 +63,11 @@ def kernelet_options() -> PluginOptions:
             "access_log": text("where a line of JSON goes for each request: stdout, off, or a file", "stdout"),
             "client_timeout": Option(
                 type=float, default=300.0, help="seconds that a client may leave its answer unread; 0: for ever"
+            ),
+            "response_store_bytes": Option(
+                type=int,
+                default=64 * 1024 * 1024,
+                help="bytes of responses kept for previous_response_id; 0: none; with several frontends none are",
             ),
         }
     )

@@ -47,6 +47,7 @@ class ServerSettings:
         max_logprobs: For a token; -1: as many as the vocabulary has.
         access_log: "stdout", "off", or a file.
         client_timeout: Seconds that a client may leave an answer unread; 0: for ever.
+        response_store_bytes: Of what ``/v1/responses`` keeps; 0: nothing.
     """
 
     api_keys: tuple[str, ...]
@@ -59,6 +60,7 @@ class ServerSettings:
     max_logprobs: int
     access_log: str
     client_timeout: float
+    response_store_bytes: int
 
     @classmethod
     def read(cls, settings: Settings) -> ServerSettings:
@@ -79,6 +81,7 @@ class ServerSettings:
             max_logprobs=at_least(values, "max_logprobs", -1),
             access_log=values["access_log"],
             client_timeout=at_least(values, "client_timeout", 0),
+            response_store_bytes=at_least(values, "response_store_bytes", 0),
         )
         if found.requests_per_minute and not found.api_keys:
             raise ConfigError("--requests-per-minute counts by API key, and there is none: add --api-key")

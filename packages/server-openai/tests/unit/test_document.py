@@ -9,6 +9,9 @@ from kernelet_server_openai.document import document
 
 PATHS = {
     "/v1/chat/completions",
+    "/v1/responses",
+    "/v1/responses/{response_id}",
+    "/v1/responses/{response_id}/cancel",
     "/v1/completions",
     "/v1/embeddings",
     "/v1/models",

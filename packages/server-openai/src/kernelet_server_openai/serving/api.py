@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 import uuid
 from collections.abc import Mapping
@@ -11,16 +12,24 @@ from starlette.requests import Request
 
 from kernelet.contracts.serving import EngineClient, ServerContext
 from kernelet_server_openai.serving.names import ServedNames
+from kernelet_server_openai.serving.responses_store import ResponseStore
 from kernelet_server_openai.settings import ServerSettings
 
 
 @dataclass(frozen=True, kw_only=True)
 class Api:
-    """An engine and how it is served."""
+    """An engine and how it is served.
+
+    Attributes:
+        responses: What ``/v1/responses`` keeps.
+        background: Its responses that run while nobody waits.
+    """
 
     context: ServerContext
     settings: ServerSettings
     names: ServedNames
+    responses: ResponseStore
+    background: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     started: int = field(default_factory=lambda: int(time.time()))
 
     @property

@@ -1,0 +1,211 @@
+"""``/v1/responses``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from kernelet.contracts.sampling import SamplingParams
+from kernelet_server_openai.protocol.base import Fields
+from kernelet_server_openai.protocol.errors import ApiError
+from kernelet_server_openai.protocol.refused import PARSERS, STRUCTURED, refuse
+
+LOGPROBS = "message.output_text.logprobs"
+MAX_METADATA = 16
+Count = Annotated[int, Field(ge=-(2**53), le=2**53)]
+"""What every JSON reader can hold; the engine has narrower ranges."""
+PASSED = (
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "presence_penalty",
+    "frequency_penalty",
+    "repetition_penalty",
+    "seed",
+    "min_tokens",
+    "stop",
+    "stop_token_ids",
+    "ignore_eos",
+    "bad_words",
+    "extra_args",
+)
+"""Fields that have the names of ``SamplingParams``."""
+
+
+class TextFields(Fields):
+    """``text``."""
+
+    format: Any = None
+    verbosity: Any = None
+
+
+class ResponseStreamOptions(Fields):
+    """``stream_options``."""
+
+    include_obfuscation: bool | None = None
+
+
+class ResponsesRequest(Fields):
+    """Input to answer. Null means what leaving a field out means; ranges are checked by the engine."""
+
+    input: str | Annotated[list[dict[str, Any]], Field(min_length=1)]
+    model: str | None = None
+    instructions: str | None = None
+    previous_response_id: str | None = None
+    store: bool | None = None
+    background: bool | None = None
+    stream: bool | None = None
+    stream_options: ResponseStreamOptions | None = None
+    max_output_tokens: Count | None = None
+    include: list[str] | None = None
+    top_logprobs: Count | None = None
+    metadata: dict[str, str] | None = None
+    user: str | None = None
+    safety_identifier: str | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    repetition_penalty: float | None = None
+    seed: int | None = None
+    min_tokens: int | None = None
+    stop: str | list[str] | None = None
+    stop_token_ids: list[int] | None = None
+    ignore_eos: bool | None = None
+    bad_words: list[str] | None = None
+    extra_args: dict[str, dict[str, Any]] | None = None
+    chat_template: str | None = None
+    chat_template_kwargs: dict[str, Any] | None = None
+    priority: int = 0
+    cache_salt: Annotated[str, Field(min_length=1)] | None = None
+    text: TextFields | None = None
+    tools: Any = None
+    tool_choice: Any = None
+    parallel_tool_calls: Any = None
+    max_tool_calls: Any = None
+    reasoning: Any = None
+    truncation: Any = None
+    service_tier: Any = None
+
+    def check_refused(self) -> None:
+        """Refuses what nothing here does.
+
+        Raises:
+            ApiError: 400, naming the field.
+        """
+        refuse("tools", self.tools, PARSERS, (None, []))
+        refuse("tool_choice", self.tool_choice, PARSERS, (None, "none", "auto"))
+        refuse("parallel_tool_calls", self.parallel_tool_calls, PARSERS, (None, True, False))
+        refuse("max_tool_calls", self.max_tool_calls, PARSERS, (None,))
+        refuse("reasoning", self.reasoning, PARSERS, (None, {}, {"effort": "none"}, {"effort": None}))
+        refuse("truncation", self.truncation, "leave it out: nothing is cut", (None, "disabled"))
+        refuse("service_tier", self.service_tier, "leave it out: there is one tier", (None, "auto", "default"))
+        if self.text is not None:
+            refuse("text.format", self.text.format, STRUCTURED, (None, {"type": "text"}))
+            refuse("text.verbosity", self.text.verbosity, "leave it out", (None, "medium"))
+        if unknown := [one for one in self.include or () if one != LOGPROBS]:
+            raise ApiError(400, f"include: nothing here gives {unknown[0][:100]!r}, only {LOGPROBS!r}", param="include")
+        if len(self.metadata or ()) > MAX_METADATA:
+            raise ApiError(400, f"metadata: at most {MAX_METADATA} entries", param="metadata")
+        if self.stream_options is not None:
+            if not self.stream:
+                raise ApiError(
+                    400, "stream_options: only a stream has them: set stream to true", param="stream_options"
+                )
+            obfuscation = self.stream_options.include_obfuscation
+            refuse("stream_options.include_obfuscation", obfuscation, "leave it out", (None, False))
+        if self.background and self.stream:
+            raise ApiError(
+                400, "background: a stream cannot run in the background: give one of them", param="background"
+            )
+
+    @property
+    def num_logprobs(self) -> int | None:
+        """``SamplingParams.logprobs``."""
+        asked = LOGPROBS in (self.include or ())
+        return (self.top_logprobs or 0) if asked or self.top_logprobs else None
+
+    def sampling_params(self) -> SamplingParams:
+        """What the engine takes; it checks all values."""
+        values = {name: value for name in PASSED if (value := getattr(self, name)) is not None}
+        return SamplingParams(**values, max_tokens=self.max_output_tokens, logprobs=self.num_logprobs)
+
+    def template(self) -> dict[str, Any]:
+        """Arguments of ``EngineClient.chat_prompt``."""
+        names = ("chat_template", "chat_template_kwargs")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+
+class OutputText(BaseModel):
+    """A piece of an answer."""
+
+    type: Literal["output_text"]
+    text: str
+    annotations: list[Any]
+    logprobs: list[Any] | None = None
+
+
+class OutputMessage(BaseModel):
+    """An answer."""
+
+    id: str
+    type: Literal["message"]
+    role: Literal["assistant"]
+    status: str
+    content: list[OutputText]
+
+
+class InputTokensDetails(BaseModel):
+    """Where input tokens came from."""
+
+    cached_tokens: int
+    cache_write_tokens: int
+
+
+class OutputTokensDetails(BaseModel):
+    """What output tokens were for."""
+
+    reasoning_tokens: int
+
+
+class ResponseUsage(BaseModel):
+    """Tokens in and out."""
+
+    input_tokens: int
+    input_tokens_details: InputTokensDetails
+    output_tokens: int
+    output_tokens_details: OutputTokensDetails
+    total_tokens: int
+
+
+class ResponseObject(BaseModel):
+    """What became of a request.
+
+    Attributes:
+        status: "queued", "in_progress", "completed", "incomplete", "failed" or "cancelled".
+    """
+
+    model_config = {"extra": "allow"}
+
+    id: str
+    object: Literal["response"]
+    created_at: int
+    status: str
+    model: str
+    output: list[OutputMessage]
+    usage: ResponseUsage | None = None
+    error: dict[str, Any] | None = None
+    incomplete_details: dict[str, Any] | None = None
+    previous_response_id: str | None = None
+
+
+class DeletedResponse(BaseModel):
+    """It is forgotten."""
+
+    id: str
+    object: Literal["response"]
+    deleted: Literal[True]
