@@ -11,6 +11,7 @@ from workspace import ROOT
 import kernelet
 from kernelet.contracts.versions import API_VERSIONS
 from kernelet.engine.options import OPTIONS
+from kernelet.serve.options import SERVE_OPTIONS
 
 PAGE = (ROOT / "docs/from-vllm.md").read_text(encoding="utf-8")
 ROWS = [
@@ -23,7 +24,7 @@ LATER = {"adapter", "graph", "io", "kv", "parser", "quant", "serving", "spec_dec
 SURFACE = json.loads((ROOT / "docs/reference/api.json").read_text(encoding="utf-8"))["domains"].values()
 HOOKS = {name for domain in SURFACE for name in domain["hooks"]}
 CLASSES = {name: found for domain in SURFACE for name, found in domain["classes"].items()}
-FLAGS = {spec.flag for spec in OPTIONS}
+FLAGS = {spec.flag for spec in (*OPTIONS, *SERVE_OPTIONS)}
 
 
 def exists(name: str) -> bool:
