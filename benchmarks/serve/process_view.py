@@ -34,7 +34,7 @@ def alive(pid: int) -> bool:
 
 
 def open_files(pid: int) -> list[str]:
-    """What each descriptor is: ``socket``, ``pipe``, ``anon_inode:[eventpoll]``, a path; without a number at its end."""
+    """What each descriptor is: ``socket``, ``pipe``, ``anon_inode:[eventpoll]``, a path, without a last number."""
     found = []
     for entry in (PROC / str(pid) / "fd").iterdir():
         try:
