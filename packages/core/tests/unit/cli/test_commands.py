@@ -24,11 +24,11 @@ def test_every_command_can_be_loaded(command):
 def test_plugins_add_commands_but_take_no_name_of_the_cores(monkeypatch):
     def entry_points(group):
         assert group == GROUP
-        return [Point("serve", "kernelet_server.cli"), Point("run", "evil.run")]
+        return [Point("quantize", "kernelet_tools.cli"), Point("run", "evil.run")]
 
     monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
     commands = all_commands()
-    assert commands["serve"].target == "kernelet_server.cli"
+    assert commands["quantize"].target == "kernelet_tools.cli"
     assert commands["run"].target == "kernelet.cli.run"
 
 
