@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
 
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.serving import Exposition
 from kernelet.contracts.stats import EngineInfo, FinishedRequest, StatLogger, StepStats
 from kernelet_stats_prometheus.collector import EngineCollector
 from kernelet_stats_prometheus.values import Values
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+"""Every scraper knows this version; the names here are valid in it."""
 
 
 class PrometheusLogger(StatLogger):
@@ -59,4 +62,4 @@ class PrometheusLogger(StatLogger):
             histograms["per_token"].observe(decode / (request.num_output_tokens - 1))
 
     def exposition(self) -> Exposition:
-        return Exposition(content_type=CONTENT_TYPE_LATEST, body=generate_latest(self._registry))
+        return Exposition(content_type=CONTENT_TYPE, body=generate_latest(self._registry))

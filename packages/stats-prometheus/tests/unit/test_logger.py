@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from prometheus_client import REGISTRY
 from prometheus_client.parser import text_string_to_metric_families
@@ -185,7 +187,10 @@ def test_labels_hold_any_name(make, samples):
 
 
 def test_the_content_type_is_that_of_the_text_format(make):
-    assert make().exposition().content_type.startswith("text/plain; version=")
+    shown = make("vllm").exposition()
+    assert shown.content_type == "text/plain; version=0.0.4; charset=utf-8"
+    names = {line.split("{")[0] for line in shown.body.decode().splitlines() if not line.startswith("#")}
+    assert all(re.fullmatch(r"[a-zA-Z_:][a-zA-Z0-9_:]*", name) for name in names)  # what 0.0.4 writes without quotes
 
 
 def test_an_engine_without_caches_and_plugins(make):
