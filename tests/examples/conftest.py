@@ -12,7 +12,7 @@ from environments import Environment
 
 ROOT = Path(__file__).parent.parent.parent
 CORE = ("packages/core", "packages/platform-cpu", "packages/models-decoder")
-ACME = ("acme-model", "acme-weights-encrypted", "acme-watermark", "acme-recorder")
+ACME = ("acme-model", "acme-weights-encrypted", "acme-watermark", "acme-recorder", "acme-ranker")
 """Examples that need no compiler and select nothing by being there."""
 BY_NAME = ("acme-platform", "acme-steering", "acme-beam-search")
 """Examples that change nothing unless they are named; one needs a compiler."""

@@ -1,4 +1,4 @@
-"""Four packages of a third party, from their wheels: what they promise holds, and each does its work end to end."""
+"""Five packages of a third party, from their wheels: what they promise holds, and each does its work end to end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import transformers
 
 from kernelet.testing.null import write_model
 
-ACME = ("acme-model", "acme-weights-encrypted", "acme-watermark", "acme-recorder")
+ACME = ("acme-model", "acme-weights-encrypted", "acme-watermark", "acme-recorder", "acme-ranker")
 THREADS = ("--set", "platform-cpu.threads=1")
 
 

@@ -1,0 +1,3 @@
+"""Documents ranked by a query, as a plugin of Kernelet."""
+
+from __future__ import annotations
