@@ -121,8 +121,7 @@ class CoreDriver:
     def call(self, name: str, arguments: Sequence[Any], answer: Answer) -> None:
         """Does what ``CoreClient``'s method of this name promises; ``answer`` may be called later, on this thread."""
         if name == "sleep":
-            self._falling_asleep = not self._asleep
-            self._when_idle.append((lambda: self._sleep(*arguments), answer))
+            self._begin_to_sleep(arguments[0] if arguments else None, answer)
         elif name == "drain":
             self._drain()
             self._when_idle.append((lambda: None, answer))
@@ -200,6 +199,13 @@ class CoreDriver:
         for request in held.values():
             self._refuse(request, DRAINING)
 
+    def _begin_to_sleep(self, level: object, answer: Answer) -> None:
+        if not isinstance(level, int) or level not in {1, 2}:
+            answer(None, ParameterError("level", f"got {level}, expected 1 (drop the cache) or 2 (drop weights too)"))
+            return
+        self._falling_asleep = not self._asleep
+        self._when_idle.append((lambda: self._sleep(level), answer))
+
     def _sleep(self, level: int) -> None:
         if self._asleep:
             return
@@ -207,8 +213,6 @@ class CoreDriver:
             raise EngineDeadError("the engine was woken up before it slept")
         self._falling_asleep = False
         try:
-            if level not in {1, 2}:
-                raise ParameterError("level", f"got {level}, expected 1 (drop the cache) or 2 (drop the weights too)")
             self._running.sleep(level)
             self._core.reset_prefix_cache()
             self._asleep = True

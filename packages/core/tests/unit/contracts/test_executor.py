@@ -16,12 +16,14 @@ from kernelet.contracts.executor import (
     SamplePlan,
     ScheduledRequest,
     SchedulingPolicy,
+    Sleep,
     StepPlan,
     StepResult,
     Worker,
 )
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.sampling import SamplerParams, TokenLogprobs
+from kernelet.errors import PluginError
 
 ids = st.lists(st.integers(0, 2**31 - 1), max_size=5)
 blocks = st.lists(ids, max_size=2).map(tuple)
@@ -113,7 +115,9 @@ def test_engine_plans_travel():
     assert msgspec.json.decode(msgspec.json.encode(plan), type=EnginePlan) == plan
 
 
-@pytest.mark.parametrize("interface, optional", [(Worker, {"shutdown"}), (Executor, set()), (Communicator, set())])
+@pytest.mark.parametrize(
+    "interface, optional", [(Worker, {"shutdown"}), (Executor, {"sleep", "wake_up"}), (Communicator, set())]
+)
 def test_interfaces(interface, optional):
     methods = {name for name, value in vars(interface).items() if callable(value) and not name.startswith("__")}
     assert methods - interface.__abstractmethods__ == optional
@@ -143,3 +147,21 @@ def test_a_policy_orders_by_its_key():
     policy = Shortest(Settings(plugin="p"))
     assert policy.settings.plugin == "p"
     assert min([{"num_tokens": 3}, {"num_tokens": 1}], key=policy.key) == {"num_tokens": 1}
+
+
+def test_an_executor_gives_up_nothing_unless_it_says_so():
+    class Plain(Executor):
+        def __init__(self):
+            pass
+
+        start = execute_model = sample = check_health = shutdown = lambda self: None
+
+    executor = Plain()
+    executor.sleep(1)
+    executor.wake_up()
+    with pytest.raises(PluginError, match="Plain cannot give up their weights: use level 1"):
+        executor.sleep(2)
+
+
+def test_who_sleeps_must_wake_up():
+    assert Sleep.__abstractmethods__ == {"sleep", "wake_up"}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 
@@ -58,10 +59,8 @@ def beating(place):
     heart.stop()
     context.term()
     os.close(orphan)
-    try:
+    with contextlib.suppress(OSError):
         os.close(parent)
-    except OSError:
-        pass
 
 
 def test_pulses_come_while_nobody_else_does_anything(beating):

@@ -58,7 +58,7 @@ def test_a_pipe_breaks_when_its_last_holder_lets_go(place):
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "", ".", "..", "nothing"])
 def test_only_pipes_of_the_place_are_watched(place, name):
-    with pytest.raises(OSError):
+    with pytest.raises(FileNotFoundError):
         place.watch_pipe(name)
 
 
