@@ -52,8 +52,9 @@ def save_tokenizer(folder: Path) -> None:
     tokenizer.save(os.fspath(folder / "tokenizer.json"))
 
 
-def full(folder: Path) -> Path:
-    config = transformers.LlamaConfig(**SHAPE, tie_word_embeddings=True)
+def full(folder: Path, **changes: Any) -> Path:
+    """With a shape that differs from ``SHAPE`` in these."""
+    config = transformers.LlamaConfig(**SHAPE | {"tie_word_embeddings": True} | changes)
     return _save(transformers.LlamaForCausalLM(config), folder)
 
 
@@ -62,6 +63,11 @@ def windowed(folder: Path) -> Path:
         **SHAPE, sliding_window=WINDOW, query_pre_attn_scalar=16, layer_types=["sliding_attention", "full_attention"]
     )
     return _save(transformers.Gemma2ForCausalLM(config), folder)
+
+
+def experts(folder: Path, **changes: Any) -> Path:
+    config = transformers.MixtralConfig(**SHAPE | {"num_local_experts": 4, "num_experts_per_tok": 2} | changes)
+    return _save(transformers.MixtralForCausalLM(config), folder)
 
 
 def sliding(folder: Path) -> Path:

@@ -179,4 +179,7 @@ def make_worker(kernel: Kernel, start: Start) -> Worker:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    code = main()
+    logging.shutdown()
+    sys.stdout.flush()
+    os._exit(code)  # all is closed; to take large libraries apart would take seconds
