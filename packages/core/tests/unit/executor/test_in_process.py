@@ -9,7 +9,7 @@ from kernelet.contracts.cache import CacheSpecOffer
 from kernelet.contracts.executor import SamplePlan, StepPlan
 from kernelet.contracts.platform import Capabilities, PlatformChoice, PlatformOffer
 from kernelet.contracts.plugins import Choice, Owned
-from kernelet.errors import ConfigError, EngineDeadError, InsufficientMemoryError
+from kernelet.errors import ConfigError, EngineDeadError, InsufficientMemoryError, PluginError
 from kernelet.executor.in_process import InProcessExecutor
 from kernelet.testing.null.harness import null_engine_config
 from kernelet.testing.null.worker import NullWorker
@@ -117,3 +117,18 @@ def test_several_ranks_need_another_executor(plugins):
     config = dataclasses.replace(null_engine_config(), parallel=ParallelConfig(tensor_parallel_size=2))
     with pytest.raises(ConfigError, match="--tensor-parallel-size 2"):
         InProcessExecutor(config, PLATFORM, plugins)
+
+
+def test_a_worker_that_sleeps_is_told_and_another_keeps_its_weights(plugins, monkeypatch):
+    executor = InProcessExecutor(null_engine_config(), PLATFORM, plugins)
+    executor.start()
+    made = plugins.calls.count("initialize_from_config")
+    executor.sleep(2)
+    executor.wake_up()
+    assert plugins.calls.count("initialize_from_config") == made + 1
+    monkeypatch.setattr("kernelet.executor.in_process.Sleep", type("Other", (), {}))
+    executor.sleep(1)
+    executor.wake_up()
+    with pytest.raises(PluginError, match="InProcessExecutor cannot give up their weights"):
+        executor.sleep(2)
+    assert plugins.calls.count("initialize_from_config") == made + 1

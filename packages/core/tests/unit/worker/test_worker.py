@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 from worker_doubles import TinyPlugins, prompt_of, true_greedy
 
@@ -78,3 +81,27 @@ def test_wrong_targets_are_named(make):
         make(plugins=TinyPlugins(device=lambda settings, rank: object()))
     with pytest.raises(PluginError, match="is no Attention"):
         make(plugins=TinyPlugins(attention=lambda spec, settings: object()))
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_it_sleeps_and_wakes_up_as_it_was(driver, level):
+    prompt = prompt_of(3, 9)
+    driver.add("a", prompt)
+    for _ in range(3):
+        driver.run({"a": None})
+    driver.run({}, finished=("a",))
+    worker = driver.worker
+    cache = weakref.ref(worker._loaded.model.layers[0].bound[1])
+    model = weakref.ref(worker._loaded.model)
+    plan = worker.get_plan()
+    worker.sleep(level)
+    gc.collect()
+    assert cache() is None
+    assert (model() is None) == (level == 2)
+    worker.wake_up()
+    assert worker.get_plan() == plan
+    driver.add("b", prompt)
+    for _ in range(3):
+        driver.run({"b": None})
+    assert driver.requests["b"].tokens == driver.requests["a"].tokens
+    assert len(driver.requests["b"].tokens) == len(prompt) + 3

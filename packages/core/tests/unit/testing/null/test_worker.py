@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from kernelet.cache.sizing import plan_cache
@@ -77,6 +78,22 @@ def test_tokens_are_filled_in_by_the_worker(worker):
     worker.execute_model(next_step(1, 5))  # before the first result was taken
     results = [worker.sample(SamplePlan(step=step)).requests[0] for step in (0, 1)]
     assert [result.token_ids for result in results] == [[t] for t in generate([1, 2, 3, 4, 5], GREEDY, 260, 2)]
+
+
+def test_it_sleeps_when_nothing_is_held_and_wakes_up_empty(worker):
+    worker.execute_model(first_step())
+    worker.sample(SamplePlan(step=0))
+    with pytest.raises(PlanError, match=r"requests are held: \['r'\]"):
+        worker.sleep(1)
+    worker.execute_model(StepPlan(step=1, finished=("r",)))
+    worker.sample(SamplePlan(step=1))
+    worker.sleep(1)
+    worker.wake_up()
+    new = first_step().new[0]
+    warm = msgspec.structs.replace(new, num_computed_tokens=4)
+    entry = ScheduledRequest(request_id="r", num_tokens=1, num_computed_tokens=4)
+    with pytest.raises(PlanError):
+        worker.execute_model(StepPlan(step=2, new=(warm,), scheduled=(entry,)))
 
 
 def test_results_come_in_order(worker):
