@@ -15,6 +15,7 @@ from workspace import ROOT
 from kernelet.contracts.attention import Attention
 from kernelet.contracts.cache import EvictionPolicy, GroupManager
 from kernelet.contracts.executor import Communicator, Executor, SchedulingPolicy
+from kernelet.contracts.io import IOProcessor
 from kernelet.contracts.model import ModelSource, WeightReader
 from kernelet.contracts.op import WeightKernel
 from kernelet.contracts.platform import Device, PlatformConfig
@@ -26,7 +27,20 @@ from kernelet.kernel.offers import IMPORT_STRINGS
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("packages/*/README.md")])
 BLOCKS = [block for page in PAGES for block in blocks(page)]
-HOW_TO = ("attention", "cache", "executor", "life-cycle", "model", "op", "platform", "quant", "sampling", "serving", "stats")
+HOW_TO = (
+    "attention",
+    "cache",
+    "executor",
+    "io",
+    "life-cycle",
+    "model",
+    "op",
+    "platform",
+    "quant",
+    "sampling",
+    "serving",
+    "stats",
+)
 INTERFACES = (
     Attention,
     Communicator,
@@ -35,6 +49,7 @@ INTERFACES = (
     EvictionPolicy,
     Executor,
     GroupManager,
+    IOProcessor,
     LogitsProcessor,
     ModelSource,
     PlatformConfig,

@@ -39,7 +39,8 @@ def check_prefixes(server: Owned[ServerOffer], endpoints: Sequence[Owned[Endpoin
     """
     owners: dict[str, str] = {f"/{path}": f"the server {server.offer.name}" for path in server.offer.paths}
     for owned in endpoints:
-        prefix, mine = owned.offer.prefix, f"the endpoint {owned.offer.name} ({owned.plugin})"
+        prefix: object = owned.offer.prefix
+        mine = f"the endpoint {owned.offer.name} ({owned.plugin})"
         if not isinstance(prefix, str) or not PREFIX.fullmatch(prefix):
             raise ConfigError(f"{mine} has the prefix {prefix!r}: it must be one part, like /console")
         if prefix in owners:

@@ -144,8 +144,6 @@ class Frontends:
                 return
             logger.error("frontend %d ended with exit code %s: it is started anew in %g s", index, code, delay)
             await asyncio.sleep(delay)
-            if self.stopping:
-                return
             try:
                 await self._spawn(index)
             except Exception as error:  # noqa: BLE001  the others serve on

@@ -21,6 +21,8 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 CUT = 128
 """Added to a signal's number where requests were cut: the exit code that shells know."""
 
+LISTEN_SECONDS = 0.01
+"""Between two looks at whether the server listens."""
 LAST_SECONDS = 5.0
 """What a server gets to end once it was told to stop at once."""
 WATCH_SECONDS = 1.0
@@ -72,7 +74,7 @@ class Service:
         try:
             await asyncio.wait({own, opened}, return_when=asyncio.FIRST_COMPLETED)
             if not own.done():
-                await self._open_others()
+                await self._open_others(own)
             await asyncio.wait({own})
             await self._wait_for_others()
             await self._judge(own)
@@ -108,8 +110,10 @@ class Service:
                     f"the server {self.plan.server.offer.name} ended by itself: report it to its author"
                 )
 
-    async def _open_others(self) -> None:
+    async def _open_others(self, own: asyncio.Task[None]) -> None:
         await self.others.open()
+        while not all(map(is_listening, self.sockets)) and not own.done():  # noqa: ASYNC110  it tells nobody
+            await asyncio.sleep(LISTEN_SECONDS)
         if not self._stopper.asked:
             self.on_ready()
 
@@ -161,3 +165,8 @@ class Service:
                 self._death = health.detail
                 self._stop(0.0)
                 return
+
+
+def is_listening(one: socket.socket) -> bool:
+    """Whether a socket takes connections, or is closed by now."""
+    return one.fileno() == -1 or one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) != 0

@@ -240,17 +240,20 @@ class ServerSuite(Suite):
 
         async def body(it: Serving) -> None:
             for path in ("/beside/a/b", "/beside/"):
-                found = await it.ask(Call(path=path))
-                check(found == (200, b"ok"), f"every path under a prefix is its endpoint's: {path} was {found[0]}")
+                status, said = await it.ask(Call(path=path))
+                check(
+                    status == 200 and said == b"ok",
+                    f"every path under a prefix is its endpoint's: {path} was {status}",
+                )
             scope = seen[0]
             right = scope["root_path"].endswith("/beside") and scope["path"].endswith("/beside/a/b")
             check(right, "an endpoint is given the whole path, and its prefix at the end of root_path")
-            found, _ = await it.ask(Call(path="/broken/x"))
-            check(found == 500, f"an endpoint that raises is a 500 of that request: it was {found}")
-            found, _ = await it.ask(Call(path="/besides"))
-            check(found == 404, f"a path that only looks like a prefix is not the endpoint's: /besides was {found}")
-            found, _ = await it.ask(Call(path=self.capabilities.live))
-            check(found == 200, "an endpoint that raises must not hurt the server")
+            status, _ = await it.ask(Call(path="/broken/x"))
+            check(status == 500, f"an endpoint that raises is a 500 of that request: it was {status}")
+            status, _ = await it.ask(Call(path="/besides"))
+            check(status == 404, f"a path that only looks like a prefix is not the endpoint's: /besides was {status}")
+            status, _ = await it.ask(Call(path=self.capabilities.live))
+            check(status == 200, "an endpoint that raises must not hurt the server")
 
         self.run(lambda: make(endpoints=endpoints), body)
 
