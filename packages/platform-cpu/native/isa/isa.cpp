@@ -15,7 +15,7 @@ namespace {
 
 std::atomic<const Isa*> chosen{nullptr};
 
-bool always() { return true; }
+[[maybe_unused]] bool always() { return true; }
 
 #if defined(__x86_64__)
 [[maybe_unused]] bool has_avx2() {
@@ -43,7 +43,9 @@ const Isa& best() {
 
 const std::vector<Isa>& compiled_isas() {
   static const std::vector<Isa> isas = {
+#if defined(KERNELET_HAS_portable)
       {"portable", true, always, portable::table},
+#endif
 #if defined(KERNELET_HAS_avx2)
       {"avx2", true, has_avx2, avx2::table},
 #endif
