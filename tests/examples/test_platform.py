@@ -10,6 +10,7 @@ import pytest
 import tiny_models
 from environments import Environment
 
+RANKS = 2
 CASES = (("full", "float64"), ("full", "float32"), ("sliding", "float64"), ("windowed", "float64"))
 
 GENERATE = """
@@ -22,9 +23,9 @@ PARAMS = SamplingParams(temperature=0.0, max_tokens=24, ignore_eos=True, detoken
 OPTIONS = {"max_num_batched_tokens": 64, "block_size": 12, "max_model_len": 160, "num_blocks": 60}
 
 
-def result(folder, platform, dtype):
+def result(folder, platform, dtype, ranks=1):
     try:
-        llm = LLM(folder, platform=platform, dtype=dtype, **OPTIONS)
+        llm = LLM(folder, platform=platform, dtype=dtype, tensor_parallel_size=ranks, **OPTIONS)
     except KerneletError as error:
         return {"error": str(error)}
     with llm:
@@ -66,6 +67,23 @@ def test_its_text_is_the_cpus_and_its_own_kernels_made_it(results):
         assert (acme["ops"]["act_and_mul"], acme["ops"]["rms_norm"]) == ("acme-act-and-mul", "acme-rms-norm")
         assert acme["others"] == ["acme-attention", "acme-dense"]
         assert not any(choice.startswith("acme") for choice in [*cpu["ops"].values(), *cpu["others"]])
+
+
+def test_its_ranks_meet_in_its_communicator(acme_by_name, tmp_path):
+    """The same text from one rank of it and from several, and from several of the CPU through its communicator."""
+    folder = str(tiny_models.full(tmp_path, vocab_size=208))
+    wanted = [(folder, "acme", "float64", ranks) for ranks in (1, RANKS)]
+    said = acme_by_name.run("-c", GENERATE, json.dumps(wanted), OMP_NUM_THREADS="1")
+    one, several = json.loads(said.splitlines()[-1])
+    assert several["tokens"] == one["tokens"]
+    assert several["others"] == ["acme-attention", "acme-dense"]
+    named = acme_by_name.run(
+        *("-c", GENERATE, json.dumps([(folder, "cpu", "float64", RANKS)])),
+        OMP_NUM_THREADS="1",
+        KERNELET_COMMUNICATOR="acme-gloo",
+    )
+    (cpu,) = json.loads(named.splitlines()[-1])
+    assert cpu["tokens"] == one["tokens"]
 
 
 def test_a_layer_that_it_does_not_serve_is_refused_with_the_reason(results):

@@ -26,7 +26,11 @@ def test_what_is_covered_is_what_the_page_says():
     page = (ROOT / "docs/plugins/compatibility.md").read_text(encoding="utf-8")
     for module in COVERED:
         # the page calls the dataclasses of kernelet.config by their package, and a worker by its import string
-        assert f"`{module}`" in page or f"`{module}:" in page or module.startswith(("kernelet.config.", "kernelet.contracts.")), module
+        assert (
+            f"`{module}`" in page
+            or f"`{module}:" in page
+            or module.startswith(("kernelet.config.", "kernelet.contracts."))
+        ), module
 
 
 WORKER = "from kernelet.worker import worker\nclass A(worker.ModelWorker):\n"
