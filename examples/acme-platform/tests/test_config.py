@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
 from acme_platform.config import AcmeConfig, probe
@@ -38,10 +37,9 @@ def test_blocks_are_multiples_of_eight(size, rounded):
     assert [(change.path, change.value) for change in changes] == ([("cache.block_size", rounded)] if rounded else [])
 
 
-def test_one_device():
-    config = EngineConfig(model=MODEL)
-    with pytest.raises(ConfigError, match="use --tensor-parallel-size 1"):
-        platform().check_and_update_config(replace(config, parallel=ParallelConfig(tensor_parallel_size=2)))
+def test_ranks_have_a_device_each():
+    config = EngineConfig(model=MODEL, parallel=ParallelConfig(tensor_parallel_size=4))
+    assert platform().check_and_update_config(config) == ()
 
 
 def test_neither_the_probe_nor_this_half_imports_torch():

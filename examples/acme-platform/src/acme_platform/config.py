@@ -48,8 +48,6 @@ class AcmeConfig(PlatformConfig):
         )
 
     def check_and_update_config(self, config: EngineConfig) -> Sequence[ConfigChange]:
-        if config.parallel.tensor_parallel_size != 1:
-            raise ConfigError("the platform 'acme' has one device: use --tensor-parallel-size 1")
         size = config.cache.block_size
         if size % BLOCK == 0:
             return ()

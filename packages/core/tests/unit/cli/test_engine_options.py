@@ -32,6 +32,7 @@ EXAMPLES = {
     "scheduling_policy": ["--scheduling-policy", "priority"],
     "tensor_parallel_size": ["--tensor-parallel-size", "2"],
     "distributed_executor_backend": ["--distributed-executor-backend", "in-process"],
+    "communicator": ["--communicator", "gloo"],
     "platform": ["--platform", "cpu"],
     "attention_backend": ["--attention-backend", "full=a,b"],
     "weight_kernel": ["--weight-kernel", "k"],
