@@ -129,7 +129,7 @@ def files(folder: Path) -> None:
 
 
 WRITERS: Mapping[str, Callable[[Path], None]] = MappingProxyType(
-    {"tiny": tiny, "for-int8": tiny, "gpt2": gpt2, "null": null}
+    {"tiny": tiny, "for-int8": tiny, "for-int4": tiny, "gpt2": gpt2, "null": null}
 )
 
 
