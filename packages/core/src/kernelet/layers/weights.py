@@ -147,8 +147,8 @@ class Weight:
             sizes = [self.parts[name].full for name in names]
             split = zip(names, value.split(sizes, rows_axis), strict=True)
             pieces = [self._columns(self._rows(name, piece)) for name, piece in split]
-        if expert is None and (whole := self._view(value, pieces)) is not None:
-            self.tensor = whole
+        if expert is None and (view := self._view(value, pieces)) is not None:
+            self.tensor = view
             return
         for name, piece in zip(names, pieces, strict=True):
             self._copy(name, piece, expert)

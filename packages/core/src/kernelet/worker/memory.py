@@ -35,6 +35,6 @@ def _widest(model: Model, vocab_size: int) -> int:
     sizes = [0]
     for weight in weights_of(layers_of(model)).values():
         sizes.append(weight.inputs.size if weight.inputs else 0)
-        outputs = sum(part.size for part in weight.parts.values())
-        sizes.append(0 if outputs == vocab_size else outputs)
+        whole = sum(part.full for part in weight.parts.values())
+        sizes.append(0 if whole == vocab_size else sum(part.size for part in weight.parts.values()))
     return max(sizes)

@@ -10,10 +10,10 @@ from kernelet.worker.memory import COPIES, LOGITS_COPIES, activation_bytes
 
 
 class Wide(Layer):
-    def __init__(self, rows, inputs):
+    def __init__(self, rows, inputs, ranks=1):
         super().__init__("wide")
         context = type("Context", (), {"dtype": torch.float32, "device": "meta"})
-        self.weight = Weight(context, "wide.weight", {"": Shard.whole(rows)}, Shard.whole(inputs))
+        self.weight = Weight(context, "wide.weight", {"": Shard(rows, 0, rows // ranks)}, Shard.whole(inputs))
 
     def weights(self):
         return [self.weight]
@@ -36,6 +36,13 @@ def test_grows_with_the_step_and_the_widest_layer(tmp_path):
 def test_the_head_is_counted_by_sampled_rows_only(tmp_path):
     config = engine_config(tmp_path)
     assert bytes_of(config, Wide(48, 30)) == LOGITS_COPIES * 8 * 48 * 4 + COPIES * 8 * 30 * 32
+
+
+def test_ranks_count_their_own_part(tmp_path):
+    config = engine_config(tmp_path)
+    logits = LOGITS_COPIES * 8 * 48 * 4
+    assert bytes_of(config, Wide(100, 30, ranks=2)) == logits + COPIES * 8 * 50 * 32
+    assert bytes_of(config, Wide(48, 30, ranks=2)) == logits + COPIES * 8 * 30 * 32  # the head, of a rank
 
 
 def test_narrow_dtypes_count_as_float32(tmp_path):

@@ -28,11 +28,12 @@ class GlooCommunicator(Communicator):
         host, port = urlsplit(address).hostname or "", urlsplit(address).port or 0
         self._rank, self._size = rank, world_size
         # the store stays: gloo connects two ranks when they first talk
-        self._store = dist.TCPStore(host, port, world_size, is_master=rank == 0, timeout=PATIENCE)
-        options = dist.ProcessGroupGloo._Options()  # noqa: SLF001 - the only way to name the network
+        c10d: Any = dist  # it exports more than it says
+        self._store = c10d.TCPStore(host, port, world_size, is_master=rank == 0, timeout=PATIENCE)
+        options = c10d.ProcessGroupGloo._Options()  # noqa: SLF001 - the only way to name the network
         options._timeout = PATIENCE  # noqa: SLF001
         options._devices = [network(host)]  # noqa: SLF001
-        self._group: Any = dist.ProcessGroupGloo(dist.PrefixStore("gloo", self._store), rank, world_size, options)
+        self._group: Any = c10d.ProcessGroupGloo(c10d.PrefixStore("gloo", self._store), rank, world_size, options)
 
     def all_reduce(self, tensor: Any) -> Any:
         return add_up(self._parts(tensor))
