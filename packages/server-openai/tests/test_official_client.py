@@ -179,17 +179,20 @@ def test_a_wrong_key(live):
 def test_the_client_comes_again_after_429():
     go = asyncio.Event()
     scripted = ScriptedEngine(go, DONE)
-    with LiveServer(scripted, max_concurrent_requests=1) as server, ThreadPoolExecutor(1) as pool:
-        with openai.OpenAI(base_url=f"{server.url}/v1", api_key="x", max_retries=0) as client:
-            first = pool.submit(client.chat.completions.create, model="null", messages=MESSAGES)
-            assert scripted.begun.wait(30)
-            with pytest.raises(openai.RateLimitError) as caught:
-                client.models.list()
-            assert caught.value.response.headers["retry-after"] == "1"
-            server.loop.call_soon_threadsafe(server.loop.call_later, 0.5, go.set)
-            patient = client.with_options(max_retries=50)
-            assert patient.chat.completions.create(model="null", messages=MESSAGES).choices
-            assert first.result(30).choices
+    with (
+        LiveServer(scripted, max_concurrent_requests=1) as server,
+        ThreadPoolExecutor(1) as pool,
+        openai.OpenAI(base_url=f"{server.url}/v1", api_key="x", max_retries=0) as client,
+    ):
+        first = pool.submit(client.chat.completions.create, model="null", messages=MESSAGES)
+        assert scripted.begun.wait(30)
+        with pytest.raises(openai.RateLimitError) as caught:
+            client.models.list()
+        assert caught.value.response.headers["retry-after"] == "1"
+        server.loop.call_soon_threadsafe(server.loop.call_later, 0.5, go.set)
+        patient = client.with_options(max_retries=50)
+        assert patient.chat.completions.create(model="null", messages=MESSAGES).choices
+        assert first.result(30).choices
 
 
 @pytest.mark.parametrize("begun", [False, True])

@@ -14,6 +14,7 @@ import uvicorn
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.serving import Server, ServerContext
 from kernelet_server_openai.app import build_app
+from kernelet_server_openai.http_protocol import HttpProtocol
 from kernelet_server_openai.middleware.access_log import LogWriter
 from kernelet_server_openai.settings import ServerSettings, Tls
 
@@ -34,7 +35,7 @@ class OpenAIServer(Server):
         app = build_app(context, self._settings, self._log)
         self._config = uvicorn.Config(
             app,
-            http="httptools",
+            http=HttpProtocol,
             ws="auto",
             lifespan="off",
             log_config=None,
@@ -55,7 +56,6 @@ class OpenAIServer(Server):
     async def run(self, sockets: Sequence[socket.socket]) -> None:
         """Serves until ``stop``."""
         self._loop = asyncio.get_running_loop()
-        mine = list(sockets)  # uvicorn closes them when it stops, so that clients are refused
         closing = asyncio.ensure_future(self._close_when_forced())
         try:
             await self._server._serve(list(sockets))  # noqa: SLF001  ``serve`` would take the signals

@@ -118,6 +118,8 @@ def keys(values: Mapping[str, Any], key: str) -> tuple[str, ...]:
         ConfigError: the file cannot be read or holds none.
     """
     given, path = names(values[key]), values[f"{key}_file"]
+    if values[key] and not given:
+        raise ConfigError(f"{flag(key)}: got {values[key]!r}, which holds no key")
     if not path:
         return given
     name = flag(f"{key}_file")

@@ -47,6 +47,7 @@ def test_a_file_without_keys(tmp_path):
         ({"client_timeout": float("nan")}, "--client-timeout"),
         ({"requests_per_minute": 5}, "--api-key"),
         ({"api_key": "a", "admin_key": "a"}, "--admin-key"),
+        ({"api_key": " , "}, "--api-key"),
         ({"ssl_keyfile": "x"}, "--ssl-certfile"),
         ({"ssl_certfile": "/no/such/file"}, "--ssl-certfile"),
     ],

@@ -14,6 +14,9 @@ from kernelet_server_openai.protocol.usage import Usage
 MAX_PROMPTS = 1024
 """Prompts of one request: each is a request of its own to the engine."""
 
+MAX_CHOICES = 2048
+"""Texts of one request: prompts times ``n``."""
+
 OnePrompt = str | TokenIds
 Prompts = (
     str
@@ -42,6 +45,10 @@ class CompletionRequest(SamplingFields, StructuredFields):
     def check_refused(self) -> None:
         super().check_refused()
         refuse("suffix", self.suffix, "leave it out: text is not put into the middle", (None, ""))
+        if len(self.prompts) * (self.n or 1) > MAX_CHOICES:
+            raise ApiError(
+                400, f"n: got {self.n} for {len(self.prompts)} prompts: {MAX_CHOICES} texts at most", param="n"
+            )
         if self.best_of is not None and self.best_of != (self.n or 1):
             raise ApiError(400, f"best_of: got {self.best_of}, only n itself is taken: leave it out", param="best_of")
 

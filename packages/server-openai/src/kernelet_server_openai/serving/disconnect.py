@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from starlette.responses import Response
@@ -14,6 +15,9 @@ logger = logging.getLogger(__name__)
 
 Work = Callable[[Send], Coroutine[Any, Any, None]]
 """Sends an answer, from its start to its end."""
+
+ABORT = "kernelet.abort"
+"""Extension of the scope: ``call`` cuts the connection."""
 
 WATCH_SECONDS = 15.0
 """How often a client that does not read is looked at."""
@@ -65,7 +69,7 @@ class Answer(Response):
         work = asyncio.ensure_future(self._work(watched.send))
         gone = asyncio.ensure_future(until_gone(receive))
         try:
-            if await self._race(work, gone, watched):
+            if await self._race(work, gone, watched, partial(cut, scope)):
                 await work
             else:
                 scope.get("state", {}).get("log", {})["disconnected"] = True
@@ -73,7 +77,9 @@ class Answer(Response):
             await stop(work)
             await stop(gone)
 
-    async def _race(self, work: asyncio.Future[None], gone: asyncio.Future[None], watched: Watched) -> bool:
+    async def _race(
+        self, work: asyncio.Future[None], gone: asyncio.Future[None], watched: Watched, cut: Callable[[], None]
+    ) -> bool:
         """Whether the work came to its end."""
         while True:
             done, _ = await asyncio.wait((work, gone), timeout=WATCH_SECONDS, return_when=asyncio.FIRST_COMPLETED)
@@ -83,7 +89,15 @@ class Answer(Response):
                 return watched.complete
             if self._client_timeout and watched.seconds_unread > self._client_timeout:
                 logger.warning("a client left its answer unread for %.0f s; its request ends", watched.seconds_unread)
+                cut()
                 return False
+
+
+def cut(scope: Scope) -> None:
+    """Cuts the connection: what waits to be read would keep it open."""
+    abort = scope.get("extensions", {}).get(ABORT)
+    if abort is not None:
+        abort["call"]()
 
 
 async def until_gone(receive: Receive) -> None:

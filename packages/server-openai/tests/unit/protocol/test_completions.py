@@ -75,6 +75,13 @@ def test_what_is_refused(fields, param):
     assert caught.value.param == param
 
 
+def test_many_texts_of_many_prompts():
+    request(["a"] * 1024, n=2).check_refused()
+    with pytest.raises(ApiError, match="2048 texts at most") as caught:
+        request(["a"] * 1024, n=3).check_refused()
+    assert caught.value.param == "n"
+
+
 def test_what_changes_nothing_passes():
     request("a", suffix="", best_of=1).check_refused()
     request("a", best_of=3, n=3).check_refused()

@@ -8,7 +8,7 @@ from kernelet_server_openai.serving.names import ServedNames
 
 def make_api():
     context = SimpleNamespace(engine="engine")
-    return Api(context=context, settings=None, names=ServedNames(["first", "second"]))
+    return Api(context=context, settings=None, responses=None, names=ServedNames(["first", "second"]))
 
 
 def test_a_request_gets_a_name_of_its_own():

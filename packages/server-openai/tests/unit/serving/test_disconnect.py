@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from kernelet_server_openai.serving import disconnect
-from kernelet_server_openai.serving.disconnect import Answer, stop, until_gone
+from kernelet_server_openai.serving.disconnect import ABORT, Answer, stop, until_gone
 
 START = {"type": "http.response.start", "status": 200, "headers": []}
 BODY = {"type": "http.response.body", "body": b"x"}
@@ -19,7 +19,9 @@ class Client:
         self.gone = asyncio.Event()
         self.reads = asyncio.Event()
         self.reads.set()
-        self.scope = {"type": "http", "state": {"log": {}}}
+        self.cuts = []
+        cut = {"call": lambda: self.cuts.append(True)}
+        self.scope = {"type": "http", "state": {"log": {}}, "extensions": {ABORT: cut}}
 
     async def receive(self):
         await self.gone.wait()
@@ -67,6 +69,7 @@ def test_a_client_that_goes_away_ends_the_work():
         await client.call(answer)
         assert ended
         assert client.was_noted
+        assert not client.cuts
 
     asyncio.run(work())
 
@@ -112,6 +115,7 @@ def test_a_client_that_does_not_read_is_left(monkeypatch, caplog):
 
         await client.call(answer, 0.02)
         assert client.was_noted
+        assert client.cuts == [True]
 
     asyncio.run(work())
     assert "unread" in caplog.text
