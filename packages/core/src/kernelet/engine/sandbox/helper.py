@@ -31,6 +31,9 @@ class HelperProcess:
 
     Attributes:
         usable: It may be given a call.
+
+    Raises:
+        SandboxError: the system starts no further process.
     """
 
     def __init__(self, hello: Hello) -> None:
@@ -38,7 +41,11 @@ class HelperProcess:
         with theirs:
             # -P: nothing of the working folder is imported; a session of its own: killed with all that it starts
             command = [sys.executable, "-u", "-P", "-c", _COMMAND]
-            self._process = subprocess.Popen(command, stdin=theirs.fileno(), start_new_session=True)
+            try:
+                self._process = subprocess.Popen(command, stdin=theirs.fileno(), start_new_session=True)
+            except OSError as error:
+                self._channel.close()
+                raise SandboxError(f"no helper process could be started: {error}") from error
         self.usable = True
         try:
             send(self._channel, hello, START_SECONDS)

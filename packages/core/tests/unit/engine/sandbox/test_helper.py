@@ -88,3 +88,11 @@ def test_a_helper_that_cannot_start(monkeypatch):
 def test_using_too_many_processors_is_a_timeout(helper):
     with pytest.raises(SandboxTimeoutError, match="used more processor time"):
         call(helper, "spends_cpu")
+
+
+def test_a_system_that_starts_no_process(monkeypatch, resources):
+    before = resources()
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with pytest.raises(SandboxError, match="no helper process could be started"):
+        HelperProcess(Hello(parent=os.getpid(), path=[], memory_bytes=1))
+    assert resources() == before
