@@ -1,0 +1,33 @@
+"""The package's suites with kernels that use no instruction beyond the architecture's first, as a user asks for them."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kernelet_platform_cpu.native import native
+
+SUITES = "(NativePaged or NativeDense or NativeInt or NativeMoE or NativeOps) and not (many_rows or qkv or sample)"
+
+
+@pytest.mark.skipif(native() is None, reason="platform-cpu has no kernels of its own here")
+def test_the_suites_pass_with_portable_kernels():
+    command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "-k", SUITES]
+    done = subprocess.run(
+        [*command, str(Path(__file__).with_name("test_conformance.py"))],
+        env=os.environ | {"KERNELET_CPU_ISA": "portable"},
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    passed = re.search(r"(\d+) passed", done.stdout)
+    assert passed is not None
+    assert int(passed[1]) > 100, done.stdout
+    assert "no kernels of its own" not in done.stdout
