@@ -133,12 +133,18 @@ class InputProcessor:
         """The checked token ids of a prompt in any form.
 
         Raises:
-            PromptError: it has none of the forms, is empty, or has an id outside the vocabulary.
+            PromptError: it has none of the forms, is empty or far too long, or has an id outside the vocabulary.
         """
         parsed = parse_prompt(prompt)
         ids = parsed.token_ids
         if ids is None:
-            ids = self.encode(parsed.text or "", add_special_tokens=parsed.add_special_tokens)
+            text, context = parsed.text or "", self._model.max_model_len
+            if self._tokenizer is not None and self._tokenizer.surely_exceeds(text, context):
+                raise PromptError(
+                    f"the prompt has {len(text)} characters, more than a context of {context} tokens can hold: "
+                    "shorten it"
+                )
+            ids = self.encode(text, add_special_tokens=parsed.add_special_tokens)
         return check_prompt_token_ids(ids, self._model.vocab_size)
 
     def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 _MAX_ID: Final = 2**32 - 1
 REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
+LETTERS_LOST: Final = 8
+"""Where not every letter is in a token (dropped spaces, long unknown words), a text may be so much longer."""
 
 
 class Tokenizer:
@@ -129,6 +132,18 @@ class Tokenizer:
             raise PromptError(_not_text(text)) from error
         except Exception as error:  # the library raises Exception itself
             raise PromptError(f"the tokenizer has no tokens for some character ({error}): leave it out") from error
+
+    @cached_property
+    def longest_token(self) -> int:
+        """Letters of the longest token, as the vocabulary writes it."""
+        return max(map(len, self._backend.get_vocab(with_added_tokens=True)), default=1)
+
+    def surely_exceeds(self, text: str, num_tokens: int) -> bool:
+        """Whether a text is so long that it must have more tokens, told without tokenizing it, which takes memory."""
+        if len(text) <= num_tokens:
+            return False
+        byte_level = self.decoding is not None and self.decoding.byte_level
+        return len(text) > num_tokens * self.longest_token * (1 if byte_level else LETTERS_LOST)
 
     def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = True) -> str:
         """The text of a sequence; ids outside the vocabulary have none."""

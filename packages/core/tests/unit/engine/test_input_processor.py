@@ -90,6 +90,7 @@ def test_bad_words_become_token_sequences(processor):
         ([], {}, PromptError, "empty"),
         ([260], {}, PromptError, "outside the vocabulary"),
         ("x" * 33, {}, PromptError, "the context holds 32"),
+        ("x" * 1000, {}, PromptError, "1000 characters, more than a context of 32 tokens can hold"),
         ("x" * 32, {"max_tokens": None}, PromptError, "no room"),
         ("x" * 31, {"max_tokens": 2}, ParameterError, "lower it to 1"),
         ("x" * 13, {}, RequestError, "unlucky"),

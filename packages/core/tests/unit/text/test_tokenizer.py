@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, decoders, models, processors
 
 from kernelet.errors import PromptError, TokenizerError
-from kernelet.text.tokenizer import Tokenizer
+from kernelet.text.tokenizer import LETTERS_LOST, Tokenizer
 
 TEXTS = [
     "",
@@ -244,3 +244,22 @@ def test_metaspace_drops_space_marks_of_the_first_token_only(make_backend):
     ours = Tokenizer(backend)
     twice = ours.token_to_id("▁▁")
     assert ours.decode([twice, twice]) == backend.decode([twice, twice]) == "  "
+
+
+@pytest.mark.parametrize("family", ["byte_level", "sentencepiece"])
+@given(
+    text=st.text(st.sampled_from("the dog <s>🙂é"), max_size=300), factor=st.integers(1, 40), tokens=st.integers(1, 9)
+)
+def test_what_is_said_to_exceed_does(family, text, factor, tokens, make_backend):
+    tokenizer = Tokenizer(make_backend[family]())
+    long = text * factor
+    if tokenizer.surely_exceeds(long, tokens):
+        assert len(tokenizer.encode(long, add_special_tokens=False)) > tokens
+    else:
+        assert len(long) <= tokens * tokenizer.longest_token * LETTERS_LOST
+
+
+def test_a_huge_text_exceeds_without_being_tokenized(make_backend):
+    tokenizer = Tokenizer(make_backend["byte_level"]())
+    assert tokenizer.surely_exceeds("x" * (100 * tokenizer.longest_token + 1), 100)
+    assert not tokenizer.surely_exceeds("x" * 100, 100)
