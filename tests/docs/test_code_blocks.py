@@ -62,7 +62,7 @@ INTERFACES = (
 PARSERS = {
     "python": lambda text: compile(text, "<block>", "exec", dont_inherit=True),
     "toml": tomllib.loads,
-    "yaml": yaml.safe_load,
+    "yaml": lambda text: list(yaml.safe_load_all(text)),
 }
 
 
