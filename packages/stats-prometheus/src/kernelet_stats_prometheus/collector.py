@@ -29,7 +29,7 @@ class EngineCollector(Collector):
         self._engine = engine
         self._values = values
         self._vllm = vllm
-        self._labels = (engine.model, str(engine.index))
+        self._labels = (engine.served_model_name or engine.model, str(engine.index))
 
     def collect(self) -> Iterator[Family]:
         """Makes the families of a scrape."""

@@ -176,6 +176,12 @@ def test_engines_have_registries_of_their_own(make, samples):
     assert not [family for family in REGISTRY.collect() if family.name.startswith(("kernelet", "vllm"))]
 
 
+def test_the_name_that_clients_ask_for_is_the_label(make):
+    text = make("vllm", served_model_name="small").exposition().body.decode()
+    assert 'vllm:num_requests_running{engine="0",model_name="small"}' in text
+    assert "acme/small" not in text
+
+
 def test_labels_hold_any_name(make, samples):
     logger = make(model='a "b"\\\n{c}')
     labels = {

@@ -120,6 +120,7 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
         enable_prefix_caching: Whether blocks of equal prefixes are reused.
         caches: The cache's groups; their names are their positions.
         plugins: What runs, the core included.
+        served_model_name: The name that clients ask for; empty: there is no server.
     """
 
     model: str
@@ -134,6 +135,7 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     enable_prefix_caching: bool
     caches: tuple[CacheInfo, ...]
     plugins: tuple[PluginInfo, ...] = ()
+    served_model_name: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

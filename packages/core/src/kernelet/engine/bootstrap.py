@@ -55,6 +55,7 @@ class Configured:
         platform_config: Its half that lives here.
         config: Final: with every plugin's changes (``kernel.config_changes``).
         resolved: The user's options and who set each; none in a process that was told its configuration.
+        served_model_name: The name that clients ask for; empty: there is no server.
     """
 
     kernel: Kernel
@@ -62,6 +63,7 @@ class Configured:
     platform_config: PlatformConfig
     config: EngineConfig
     resolved: ResolvedOptions = field(default_factory=lambda: ResolvedOptions(options=EngineOptions(), sources={}))
+    served_model_name: str = ""
 
 
 def start_engine(model: str, arguments: Mapping[str, object]) -> Frontend:
@@ -256,7 +258,7 @@ def make_stats(configured: Configured, plan: EnginePlan) -> StatDispatcher:
     """
     active = [one for one in configured.kernel.reports if one.state is State.ACTIVE]
     plugins = [PluginInfo(name=one.name, distribution=one.distribution, version=one.version) for one in active]
-    info = engine_info(configured.config, plan, plugins)
+    info = engine_info(configured.config, plan, plugins, configured.served_model_name)
     return StatDispatcher(configured.kernel.make_all(StatLoggerOffer, info))
 
 

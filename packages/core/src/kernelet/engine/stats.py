@@ -59,7 +59,9 @@ class EngineStats:
     last: StepStats | None = None
 
 
-def engine_info(config: EngineConfig, plan: EnginePlan, plugins: Sequence[PluginInfo] = ()) -> EngineInfo:
+def engine_info(
+    config: EngineConfig, plan: EnginePlan, plugins: Sequence[PluginInfo] = (), served_model_name: str = ""
+) -> EngineInfo:
     """What stat loggers are told of a started engine."""
     groups = plan.cache.groups if plan.cache is not None else ()
     return EngineInfo(
@@ -77,6 +79,7 @@ def engine_info(config: EngineConfig, plan: EnginePlan, plugins: Sequence[Plugin
             for one in groups
         ),
         plugins=tuple(plugins),
+        served_model_name=served_model_name,
     )
 
 

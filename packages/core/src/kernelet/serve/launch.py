@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from types import FrameType
 
@@ -39,7 +40,7 @@ def configure(model: str, resolved: ResolvedOptions, options: ServeOptions) -> t
         options.served_model_name or (model,),
         options.api_server_count,
     )
-    return configured, plan
+    return replace(configured, served_model_name=plan.served_model_names[0]), plan
 
 
 def serve(model: str, resolved: ResolvedOptions, options: ServeOptions) -> int:

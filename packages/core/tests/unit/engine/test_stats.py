@@ -138,7 +138,8 @@ def test_what_loggers_show_and_one_that_raises_there_is_switched_off(caplog):
 def test_loggers_are_told_the_plugins():
     plugin = PluginInfo(name="p", distribution="d", version="1")
     assert ENGINE.plugins == ()
-    assert engine_info(CONFIG, PLAN, [plugin]).plugins == (plugin,)
+    told = engine_info(CONFIG, PLAN, [plugin], "name")
+    assert (told.plugins, told.served_model_name) == ((plugin,), "name")
 
 
 def test_the_log_has_rates_since_the_line_before(caplog):

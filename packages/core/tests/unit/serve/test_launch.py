@@ -87,6 +87,9 @@ def test_names_and_number(null_folder, resolved):
     assert plan.served_model_names == (null_folder,)
     assert plan.num_frontends == 3
     assert configured.config.plugins.endpoints == ()
+    assert configured.served_model_name == plan.served_model_names[0] == null_folder
+    named, _ = launch.configure(null_folder, resolved, ServeOptions(served_model_name=("a", "b")))
+    assert named.served_model_name == "a"
 
 
 def test_a_signal_ends_a_start():
