@@ -72,6 +72,7 @@ def test_a_second_signal_cuts(serve):
     assert "SIGINT again: requests are cut" in service.log
 
 
+@pytest.mark.long
 def test_time_that_is_up_cuts(serve):
     service = serve("--shutdown-timeout", "0.5")
     with service.open("/generate", ENDLESS) as response:
@@ -89,6 +90,7 @@ def test_children_end_with_a_parent_that_is_killed(serve):
         assert service.end() == -signal.SIGKILL
 
 
+@pytest.mark.long
 def test_a_frontend_that_dies_is_started_anew(serve):
     service = serve("--api-server-count", "2")
     (frontend,) = (pid for pid in service.children if b"kernelet.serve.child" in cmdline(pid))
