@@ -99,5 +99,7 @@ async def stream_outputs(send: Send, engine: EngineClient, jobs: Sequence[Job], 
             logger.exception("a stream failed")
         last = b"data: " + problem.body() + b"\n\n" + DONE
         note(scope, error=problem.message)
-    note(scope, usage=chunks.usage)
+    finally:
+        if started:
+            note(scope, usage=chunks.usage)
     await send_part(send, last, last=True)

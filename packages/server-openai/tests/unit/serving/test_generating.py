@@ -76,3 +76,22 @@ def test_an_unforeseen_error_is_logged(caplog):
     sent, _ = stream(ScriptedEngine(output(choice("h")), KeyError("secret")))
     assert b"secret" not in sent[-1]["body"]
     assert "secret" in caplog.text
+
+
+def test_what_a_client_that_left_had_got_is_noted():
+    async def work():
+        scope, sending = {"state": {"log": {}}}, asyncio.Event()
+
+        async def send(message):
+            sending.set()
+
+        engine = ScriptedEngine(output(choice("h")), asyncio.Event())
+        task = asyncio.ensure_future(stream_outputs(send, engine, (job(),), Words(), scope))
+        await sending.wait()
+        await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.wait((task,))
+        assert engine.running == 0
+        assert scope["state"]["log"] == {"usage": Words.usage}
+
+    asyncio.run(work())
