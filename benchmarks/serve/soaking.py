@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import json
 import random
 import subprocess
@@ -133,7 +134,7 @@ class MixedLoad:
         return {"model": self._model, "max_tokens": text.count, "temperature": 0, "ignore_eos": True} | more
 
     async def _post(self, path: str, body: object, status: int = 200) -> Any:
-        sent = body if isinstance(body, bytes) else json.dumps(body).encode()
+        sent = io.BytesIO(body if isinstance(body, bytes) else json.dumps(body).encode())
         async with self._session.post(path, data=sent, headers={"Content-Type": "application/json"}) as answer:
             got = await answer.read()
             if answer.status != status:

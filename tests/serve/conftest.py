@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import shutil
 from contextlib import contextmanager
 
 import pytest
+import tiny_models
 from checked_load import checked_load, known_requests, until
-from live_server import SUPPORT, LiveServer
+from live_server import LiveServer
 
 from kernelet.testing.null.model import null_config, write_model
 
@@ -58,9 +59,23 @@ def server(serve):
         yield running
 
 
+@pytest.fixture(scope="session")
+def tiny_folder(null_folder, tmp_path_factory):
+    """A random model that computes, with the null model's tokenizer."""
+    import transformers
+
+    folder = tmp_path_factory.mktemp("tiny-model")
+    shape = tiny_models.SHAPE | {"vocab_size": 260, "max_position_embeddings": 1024, "bos_token_id": 256}
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**shape | {"eos_token_id": 257}))
+    tiny_models.spread(model)
+    model.save_pretrained(folder)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(null_folder / name, folder)
+    return folder
+
+
 @pytest.fixture
-def null_service_environment(monkeypatch):
-    """For servers that others start."""
-    monkeypatch.setenv("KERNELET_PLUGINS", PLUGINS)
-    monkeypatch.setenv("KERNELET_PLATFORM", "null")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, (SUPPORT, os.environ.get("PYTHONPATH")))))
+def all_plugins(monkeypatch):
+    """For servers that others start: what is installed."""
+    monkeypatch.delenv("KERNELET_PLUGINS", raising=False)
+    monkeypatch.delenv("KERNELET_PLATFORM", raising=False)

@@ -15,9 +15,9 @@ def test_growth_counts_from_after_the_warm_up(sizes, grown):
     assert growth(sizes) == pytest.approx(grown)
 
 
-def test_mixed_load_for_a_minute(null_folder, null_service_environment):
-    texts = Texts.of_engine(str(null_folder))
-    with serving(str(null_folder), ["--served-model-name", "null", "--access-log", "off"]) as server:
+def test_mixed_load_for_a_minute(tiny_folder, all_plugins):
+    texts = Texts.of_engine(str(tiny_folder))
+    with serving(str(tiny_folder), ["--access-log", "off"]) as server:
         result = asyncio.run(soak(server, texts, seconds=60, clients=6))
     assert not result["wrong"]
     assert all(result["requests"].get(name) for name in ("stream", "whole", "several", "leave", "refused", "count"))

@@ -29,7 +29,7 @@ SHAPE: dict[str, Any] = {
 }
 
 
-def _spread(model: torch.nn.Module) -> None:
+def spread(model: torch.nn.Module) -> None:
     """Moves every parameter away from its default, far enough that text depends on all of the context."""
     generator = torch.Generator().manual_seed(7)
     for parameter in model.parameters():
@@ -38,7 +38,7 @@ def _spread(model: torch.nn.Module) -> None:
 
 
 def _save(model: Any, folder: Path) -> Path:
-    _spread(model)
+    spread(model)
     model.save_pretrained(folder)
     save_tokenizer(folder)
     return folder

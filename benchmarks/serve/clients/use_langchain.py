@@ -19,7 +19,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder) / "results.xml"
         command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={results}", "-p", "no:cacheprovider", str(TESTS)]
-        command += ["-c", os.devnull, "--rootdir", folder, "-o", "asyncio_mode=auto"]
+        command += ["-c", os.devnull, "--rootdir", folder, f"--confcutdir={TESTS.parent}", "-o", "asyncio_mode=auto"]
+        command += ["-o", "asyncio_default_test_loop_scope=session"]  # its connections outlive a test
         server = {"KERNELET_CLIENT_URL": url, "KERNELET_CLIENT_MODEL": model}
         done = subprocess.run(command, env=os.environ | server, capture_output=True, text=True, check=False)
         if not results.exists():
