@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from kernelet.request.values import shown
 from kernelet_server_openai.protocol.errors import ApiError
 
 Body = TypeVar("Body", bound="Fields")
+
+
+def instead_of_null(default: Any, kind: Any) -> BeforeValidator:
+    """Null means what leaving the field out means."""
+    return BeforeValidator(lambda value: default if value is None else value, json_schema_input_type=kind | None)
+
+
+Off = Annotated[bool, instead_of_null(default=False, kind=bool)]
+On = Annotated[bool, instead_of_null(default=True, kind=bool)]
+Zero = Annotated[int, instead_of_null(default=0, kind=int)]
+
 SHOWN_ERRORS = 3
 
 

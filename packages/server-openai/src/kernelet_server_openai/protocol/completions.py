@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
+from kernelet_server_openai.protocol.base import On
 from kernelet_server_openai.protocol.errors import ApiError
 from kernelet_server_openai.protocol.refused import StructuredFields, refuse
 from kernelet_server_openai.protocol.sampling import SamplingFields, TokenIds
@@ -33,7 +34,7 @@ class CompletionRequest(SamplingFields, StructuredFields):
     prompt: Prompts
     max_tokens: int | None = 16
     logprobs: int | None = None
-    add_special_tokens: bool = True
+    add_special_tokens: On = True
     best_of: int | None = None
     suffix: Any = None
 

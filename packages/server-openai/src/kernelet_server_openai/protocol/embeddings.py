@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field
 
 from kernelet.contracts.pooling import PoolingParams
-from kernelet_server_openai.protocol.base import Fields
+from kernelet_server_openai.protocol.base import Fields, Zero
 from kernelet_server_openai.protocol.sampling import TokenIds
 
 MAX_INPUTS = 2048
@@ -29,7 +29,7 @@ class PoolingFields(Fields):
     dimensions: int | None = None
     pooling: str | None = None
     normalize: bool | None = None
-    priority: int = 0
+    priority: Zero = 0
     cache_salt: Annotated[str, Field(min_length=1)] | None = None
     request_id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
     user: str | None = None

@@ -22,7 +22,8 @@ class PoolingRequest(PoolingFields):
         Raises:
             ApiError: 400.
         """
-        if ("data" in self.model_fields_set) == (self.input is not None):
+        both = self.input is not None and self.data is not None
+        if both or (self.input is None and "data" not in self.model_fields_set):
             raise ApiError(
                 400, "input: give either input (texts or token ids) or data (for an IO processor)", param="input"
             )

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from kernelet.contracts.sampling import SamplingParams
-from kernelet_server_openai.protocol.base import Fields
+from kernelet_server_openai.protocol.base import Fields, Zero
 from kernelet_server_openai.protocol.errors import ApiError
 from kernelet_server_openai.protocol.refused import PARSERS, STRUCTURED, refuse
 
@@ -80,7 +80,7 @@ class ResponsesRequest(Fields):
     extra_args: dict[str, dict[str, Any]] | None = None
     chat_template: str | None = None
     chat_template_kwargs: dict[str, Any] | None = None
-    priority: int = 0
+    priority: Zero = 0
     cache_salt: Annotated[str, Field(min_length=1)] | None = None
     text: TextFields | None = None
     tools: Any = None

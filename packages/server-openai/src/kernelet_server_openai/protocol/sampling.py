@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from kernelet.contracts.sampling import SamplingParams
-from kernelet_server_openai.protocol.base import Fields
+from kernelet_server_openai.protocol.base import Fields, Off, Zero
 from kernelet_server_openai.protocol.errors import ApiError
 
 TokenIds = list[int]
@@ -67,12 +67,12 @@ class SamplingFields(Fields):
     spaces_between_special_tokens: bool | None = None
     include_stop_str_in_output: bool | None = None
     extra_args: dict[str, dict[str, Any]] | None = None
-    echo: bool = False
+    echo: Off = False
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    return_token_ids: bool = False
-    return_tokens_as_token_ids: bool = False
-    priority: int = 0
+    return_token_ids: Off = False
+    return_tokens_as_token_ids: Off = False
+    priority: Zero = 0
     cache_salt: Annotated[str, Field(min_length=1)] | None = None
     request_id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
     user: str | None = None

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from kernelet_server_openai.protocol.base import Fields
+from kernelet_server_openai.protocol.base import Fields, Off, On
 from kernelet_server_openai.protocol.chat import TemplateFields
 from kernelet_server_openai.protocol.errors import ApiError
 
@@ -17,8 +17,8 @@ class TokenizeRequest(TemplateFields):
     model: str | None = None
     prompt: str | None = None
     messages: Annotated[list[dict[str, Any]], Field(min_length=1)] | None = None  # type: ignore[assignment]
-    add_special_tokens: bool = True
-    return_token_strs: bool = False
+    add_special_tokens: On = True
+    return_token_strs: Off = False
 
     def check(self) -> None:
         """Exactly one of both is given.
@@ -44,7 +44,7 @@ class DetokenizeRequest(Fields):
 
     model: str | None = None
     tokens: list[int]
-    skip_special_tokens: bool = False
+    skip_special_tokens: Off = False
 
 
 class DetokenizeResponse(BaseModel):

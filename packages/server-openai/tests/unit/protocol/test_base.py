@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from kernelet_server_openai.protocol.base import Fields, read_fields
+from kernelet_server_openai.protocol.chat import ChatCompletionRequest
+from kernelet_server_openai.protocol.completions import CompletionRequest
+from kernelet_server_openai.protocol.embeddings import EmbeddingRequest
 from kernelet_server_openai.protocol.errors import ApiError
+from kernelet_server_openai.protocol.tokens import DetokenizeRequest, TokenizeRequest
 
 
 class Inner(Fields):
@@ -65,3 +71,18 @@ def test_a_field_that_nothing_takes_has_a_code():
 def test_all_forms_of_a_field_are_told():
     message = refused(b'{"number": 1, "text": 5}').message
     assert message == "text: got 5 (int): should be a valid string, or should be a valid array"
+
+
+@pytest.mark.parametrize(
+    "kind", [ChatCompletionRequest, CompletionRequest, EmbeddingRequest, TokenizeRequest, DetokenizeRequest]
+)
+def test_null_is_what_leaving_a_field_out_is(kind):
+    needed = {
+        name: {"messages": [{}], "tokens": [1]}.get(name, "x")
+        for name, field in kind.model_fields.items()
+        if field.is_required()
+    }
+    others = {name for name in kind.model_fields if name not in needed}
+    without = read_fields(kind, json.dumps(needed).encode())
+    with_null = read_fields(kind, json.dumps({**needed, **dict.fromkeys(others - {"max_tokens"})}).encode())
+    assert with_null == without

@@ -7,7 +7,16 @@ from kernelet_server_openai.protocol.errors import ApiError
 from kernelet_server_openai.protocol.pooling import PoolingRequest
 
 
-@pytest.mark.parametrize("body", [b'{"input": "x"}', b'{"data": {}}', b'{"data": null}', b'{"input": null, "data": 1}'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"input": "x"}',
+        b'{"data": {}}',
+        b'{"data": null}',
+        b'{"input": null, "data": 1}',
+        b'{"input": "x", "data": null}',
+    ],
+)
 def test_input_or_data(body):
     read_fields(PoolingRequest, body).check()
 
