@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from kernelet_platform_cpu.conformance import (
-    TestGlooOfFour,
+    TestGlooOfTwo,
     TestNativeDense,
     TestNativeInt,
     TestNativeMoE,
@@ -17,7 +17,7 @@ from kernelet_platform_cpu.conformance import (
 )
 
 __all__ = [
-    "TestGlooOfFour",
+    "TestGlooOfTwo",
     "TestNativeDense",
     "TestNativeInt",
     "TestNativeMoE",

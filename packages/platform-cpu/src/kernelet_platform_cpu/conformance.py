@@ -116,8 +116,8 @@ class TestTorchInt(WeightKernelSuite):
         return find_offer(PLUGIN, WeightKernelOffer, "torch-int")
 
 
-class TestGlooOfFour(CommunicatorSuite):
-    capabilities = CommunicatorCapabilities(world_size=4, dtypes=DTYPES)
+class TestGlooOfTwo(CommunicatorSuite):
+    capabilities = CommunicatorCapabilities(world_size=2, dtypes=DTYPES)
 
     @pytest.fixture
     def offered(self) -> Offered[CommunicatorOffer]:
