@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import torch
+
 from kernelet.contracts.attention import Attention, AttentionBatch
 from kernelet.contracts.cache import CacheConfigPlan
 from kernelet.contracts.executor import BlockCopy, LayerPlan
@@ -61,7 +63,10 @@ class KVCaches:
                 by_name[name].bind(chosen, cache, indices[key])
 
     def release(self, layers: Iterable[AttentionLayer], attention: Mapping[str, Attention]) -> None:
-        """Gives up what ``allocate`` took."""
+        """Gives up what ``allocate`` took, also where somebody keeps a cache that is no layer's any more."""
+        for caches in self._caches.values():
+            for _, cache in caches:
+                empty(cache)
         self._sets.clear()
         self._caches.clear()
         for layer in layers:
@@ -102,3 +107,15 @@ class KVCaches:
         if not isinstance(made, Attention):
             raise PluginError(f"{choice.chosen.plugin}: {offer.target} of offer {offer.name!r} is no Attention")
         return made
+
+
+@torch.inference_mode()
+def empty(cache: Any) -> None:
+    """Takes the memory of every tensor in a cache, which may be somebody's who does not let it grow or shrink."""
+    if isinstance(cache, torch.Tensor):
+        if cache._base is not None:  # a view holds what it looks at
+            cache._base.set_()
+        cache.set_()
+    elif isinstance(cache, list | tuple):
+        for part in cache:
+            empty(part)

@@ -8,7 +8,7 @@ from kernelet.cache.sizing import group_layers
 from kernelet.contracts.cache import CacheConfigPlan, CacheGroup
 from kernelet.contracts.executor import BlockCopy
 from kernelet.contracts.plugins import Choice
-from kernelet.worker.kv_cache import KVCaches
+from kernelet.worker.kv_cache import KVCaches, empty
 
 
 class OtherAttention(PlainAttention):
@@ -59,3 +59,11 @@ def test_copies_touch_their_group_only(layers):
     caches.copy([BlockCopy(0, 1, 2), BlockCopy(0, 2, 1)])
     swapped = [layer.bound[1][1:3, 0, 0, 0, 0].tolist() for layer in layers]
     assert swapped == [[2.0, 1.0] if layer.window else [1.0, 2.0] for layer in layers]
+
+
+def test_a_cache_gives_up_its_memory_though_somebody_holds_it():
+    held = [torch.ones(1000), (torch.ones(1000).view(10, 100), [torch.ones(1000)]), "no tensor"]
+    base = held[1][0]._base
+    empty(held)
+    assert base.untyped_storage().nbytes() == 0
+    assert [one.untyped_storage().nbytes() for one in (held[0], held[1][0], held[1][1][0])] == [0, 0, 0]
