@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from kernelet.engine.option_sources import ResolvedOptions
     from kernelet.serve.options import ResolvedServeOptions
 
-SECRET = re.compile(r"key|token|secret|password", re.IGNORECASE)
-"""Names of settings whose values are not shown."""
+SECRET = re.compile(
+    r"(keys?|secrets?|passwords?|passphrase|credentials|(^|[._])token|(auth|access|api)_tokens)$", re.IGNORECASE
+)
+"""Names of settings whose values are not shown; ``max_tokens`` and ``api_key_file`` are."""
 
 
 def print_config(model: str, resolved: ResolvedOptions) -> int:
