@@ -113,8 +113,9 @@ class KVCaches:
 def empty(cache: Any) -> None:
     """Takes the memory of every tensor in a cache, which may be somebody's who does not let it grow or shrink."""
     if isinstance(cache, torch.Tensor):
-        if cache._base is not None:  # a view holds what it looks at
-            cache._base.set_()
+        base = cache._base  # noqa: SLF001  a view holds what it looks at, under no other name
+        if base is not None:
+            base.set_()
         cache.set_()
     elif isinstance(cache, list | tuple):
         for part in cache:
