@@ -8,6 +8,9 @@ namespace {
 // Rows of one register tile. A row's chain of operations is the same in every tile.
 constexpr int kTileRows = 6;
 
+// So few rows read keys and values where they lie; for more, those are widened once, into a copy.
+constexpr int64_t kReadInPlace = 2 * kTileRows;
+
 inline int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 inline int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -41,6 +44,14 @@ struct Scratch {
   }
 };
 
+// Where the keys and values of a block lie.
+template <class K, int kVectors>
+struct Block {
+  const K* keys[kVectors];  // of each vector; numbers of a key are `stride` apart
+  int64_t stride;
+  const K* values[kKeyBlock];
+};
+
 template <class S>
 struct Task {
   using W = Wide<S>;
@@ -53,6 +64,8 @@ struct Task {
   const AttentionLayer& layer;
   const int64_t group;
   Scratch<S> scratch;
+  Block<S, kVectors> pages;
+  Block<W, kVectors> copies;
 
   Task(const AttentionCall& c, const AttentionTask& t, void* memory)
       : call(c), task(t), layer(c.layer), group(c.layer.heads / c.layer.kv_heads),
@@ -64,13 +77,48 @@ struct Task {
 
   void run() {
     take_queries();
+    const bool whole = layer.size % kLanesOf == 0 && layer.block_size % kLanesOf == 0;
+    const bool in_place = whole && task.count * group <= kReadInPlace;
+    if (!in_place) take_room();
     const int64_t end = task.position + task.count;
-    for (int64_t i = 0; i < kKeyBlock * scratch.width; ++i) scratch.values[i] = 0;
     for (int64_t block = first_key(task.position) / kKeyBlock * kKeyBlock; block < end; block += kKeyBlock) {
-      take_keys(block, larger(block, first_key(task.position)), smaller(block + kKeyBlock, end));
-      attend_block(block);
+      const int64_t from = larger(block, first_key(task.position)), to = smaller(block + kKeyBlock, end);
+      if (in_place) {
+        find_keys(block, from, to);
+        attend_block(block, pages);
+      } else {
+        take_keys(block, from, to);
+        attend_block(block, copies);
+      }
     }
     give_results();
+  }
+
+  void take_room() {
+    for (int64_t i = 0; i < kKeyBlock * scratch.width; ++i) scratch.values[i] = 0;
+    copies.stride = kKeyBlock;
+    for (int n = 0; n < kVectors; ++n) copies.keys[n] = scratch.keys + n * kLanesOf;
+    for (int64_t key = 0; key < kKeyBlock; ++key) copies.values[key] = scratch.values + key * scratch.width;
+  }
+
+  const S* page_at(int64_t position) const {
+    const int64_t page = task.blocks[position / layer.block_size] * layer.kv_heads + task.kv_head;
+    return static_cast<const S*>(call.cache) + page * 2 * layer.size * layer.block_size;
+  }
+
+  // Vectors of keys and values of positions [from, to). Of other vectors of the block, which are read and not used, one
+  // that is there.
+  void find_keys(int64_t block, int64_t from, int64_t to) {
+    const int64_t size = layer.size, tokens = layer.block_size;
+    pages.stride = tokens;
+    for (int64_t n = 0; n < kVectors; ++n) {
+      const int64_t start = block + n * kLanesOf;
+      const bool there = start + kLanesOf > from && start < to;
+      const int64_t position = there ? start : from / kLanesOf * kLanesOf;
+      pages.keys[n] = page_at(position) + position % tokens;
+    }
+    for (int64_t position = from; position < to; ++position)
+      pages.values[position - block] = page_at(position) + (tokens + position % tokens) * size;
   }
 
   void take_queries() {
@@ -113,7 +161,8 @@ struct Task {
   }
 
   // Queries that see all of the block go in tiles of rows, others a position at a time.
-  void attend_block(int64_t block) {
+  template <class K>
+  void attend_block(int64_t block, const Block<K, kVectors>& held) {
     int64_t token = larger(0, block - task.position);  // those before see none of it
     while (token < task.count) {
       const int64_t position = task.position + token;
@@ -124,19 +173,20 @@ struct Task {
         count = task.count - token;
         if (layer.window) count = smaller(count, block + layer.window - position);
       }
-      attend_rows(token * group, count * group, from, to);
+      attend_rows(held, token * group, count * group, from, to);
       token += count;
     }
   }
 
-  void attend_rows(int64_t row, int64_t rows, int64_t from, int64_t to) {
-    for (; rows >= kTileRows; row += kTileRows, rows -= kTileRows) attend_tile<kTileRows>(row, from, to);
+  template <class K>
+  void attend_rows(const Block<K, kVectors>& held, int64_t row, int64_t rows, int64_t from, int64_t to) {
+    for (; rows >= kTileRows; row += kTileRows, rows -= kTileRows) attend_tile<kTileRows>(held, row, from, to);
     switch (rows) {
-      case 1: return attend_tile<1>(row, from, to);
-      case 2: return attend_tile<2>(row, from, to);
-      case 3: return attend_tile<3>(row, from, to);
-      case 4: return attend_tile<4>(row, from, to);
-      case 5: return attend_tile<5>(row, from, to);
+      case 1: return attend_tile<1>(held, row, from, to);
+      case 2: return attend_tile<2>(held, row, from, to);
+      case 3: return attend_tile<3>(held, row, from, to);
+      case 4: return attend_tile<4>(held, row, from, to);
+      case 5: return attend_tile<5>(held, row, from, to);
     }
   }
 
@@ -147,29 +197,31 @@ struct Task {
     return wanted < kVectors ? wanted : kVectors;
   }
 
-  template <int R>
-  void attend_tile(int64_t row, int64_t from, int64_t to) {
+  template <int R, class K>
+  void attend_tile(const Block<K, kVectors>& held, int64_t row, int64_t from, int64_t to) {
     alignas(kVectorBytes) W weights[R * kKeyBlock];
     constexpr int kWide = tile_vectors<R>() * kLanesOf;
     const int64_t begin = from / kWide * kWide;
-    for (int64_t key = begin; key < to; key += kWide) score<R>(row, key, weights + key);
+    for (int64_t key = begin; key < to; key += kWide) score<R>(held, row, key, weights + key);
     W shrink[R];
     for (int r = 0; r < R; ++r) shrink[r] = soften(row + r, weights + r * kKeyBlock, from, to);
     W* result = scratch.result + row * scratch.width;
     int64_t d = 0;
-    for (; d + kWide <= scratch.width; d += kWide) mix<R, tile_vectors<R>()>(result + d, d, weights, shrink, from, to);
-    for (; d < scratch.width; d += kLanesOf) mix<R, 1>(result + d, d, weights, shrink, from, to);
+    for (; d + kWide <= scratch.width; d += kWide) mix<R, tile_vectors<R>()>(held, result + d, d, weights, shrink, from, to);
+    for (; d < scratch.width; d += kLanesOf) mix<R, 1>(held, result + d, d, weights, shrink, from, to);
   }
 
   // Scores of R queries with the keys of some vectors.
-  template <int R>
-  void score(int64_t row, int64_t key, W* out) {
+  template <int R, class K>
+  void score(const Block<K, kVectors>& held, int64_t row, int64_t key, W* out) {
     constexpr int N = tile_vectors<R>();
     const W* query = scratch.query + row * layer.size;
+    const K* of[N];
+    for (int n = 0; n < N; ++n) of[n] = held.keys[key / kLanesOf + n];
     V sums[R][N] = {};
-    for (int64_t d = 0; d < layer.size; ++d) {
+    for (int64_t d = 0, at = 0; d < layer.size; ++d, at += held.stride) {
       V keys[N];
-      for (int n = 0; n < N; ++n) keys[n] = load(scratch.keys + d * kKeyBlock + key + n * kLanesOf);
+      for (int n = 0; n < N; ++n) keys[n] = load(of[n] + at);
       for (int r = 0; r < R; ++r) {
         const V x = splat(query[r * layer.size + d]);
         for (int n = 0; n < N; ++n) sums[r][n] = fmadd(x, keys[n], sums[r][n]);
@@ -209,14 +261,14 @@ struct Task {
   }
 
   // result = result * shrink + weights @ values, for R rows and N vectors of columns.
-  template <int R, int N>
-  void mix(W* result, int64_t column, const W* weights, const W* shrink, int64_t from, int64_t to) {
+  template <int R, int N, class K>
+  void mix(const Block<K, kVectors>& held, W* result, int64_t column, const W* weights, const W* shrink, int64_t from, int64_t to) {
     V sums[R][N];
     for (int r = 0; r < R; ++r)
       for (int n = 0; n < N; ++n) sums[r][n] = load(result + r * scratch.width + n * kLanesOf) * splat(shrink[r]);
     for (int64_t key = from; key < to; ++key) {
       V values[N];
-      for (int n = 0; n < N; ++n) values[n] = load(scratch.values + key * scratch.width + column + n * kLanesOf);
+      for (int n = 0; n < N; ++n) values[n] = load(held.values[key] + column + n * kLanesOf);
       for (int r = 0; r < R; ++r) {
         const V x = splat(weights[r * kKeyBlock + key]);
         for (int n = 0; n < N; ++n) sums[r][n] = fmadd(x, values[n], sums[r][n]);

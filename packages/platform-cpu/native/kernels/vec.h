@@ -79,7 +79,14 @@ constexpr __mmask16 kAll = 0xffff;  // the forms without a mask start from a vec
 
 // kLanes numbers of 16 bits, widened.
 inline vf load(const bf16* p) {
-  return (vf)(__builtin_convertvector(*reinterpret_cast<const vh*>(p), vu) << 16);
+#if defined(__AVX512F__)
+  const vu words = (vu)_mm512_maskz_cvtepu16_epi32(kAll, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+#elif defined(__AVX2__)
+  const vu words = (vu)_mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+#else
+  const vu words = __builtin_convertvector(*reinterpret_cast<const vh*>(p), vu);
+#endif
+  return (vf)(words << 16);
 }
 inline vf load(const fp16* p) {
 #if defined(__AVX512F__)
@@ -100,7 +107,13 @@ inline void store(bf16* p, vf v) {
   const vu bits = (vu)v;
   const vu rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
   const vu result = v == v ? rounded : bits >> 16 | 0x40;
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  const __m256i words = (__m256i)result;
+  const __m128i halves = _mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), halves);
+#else
   *reinterpret_cast<vh*>(p) = __builtin_convertvector(result, vh);
+#endif
 }
 inline void store(fp16* p, vf v) {
 #if defined(__AVX512F__)
