@@ -37,6 +37,7 @@ EXAMPLES = {
     "attention_backend": ["--attention-backend", "full=a,b"],
     "weight_kernel": ["--weight-kernel", "k"],
     "logits_processors": ["--logits-processors", "a,b"],
+    "io_processor_plugin": ["--io-processor-plugin", "ranker"],
     "plugins": ["--plugins", "a,+b"],
     "plugins_block": ["--plugins-block", "c"],
     "locked": ["--locked", __file__],
