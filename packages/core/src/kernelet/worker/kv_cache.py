@@ -113,10 +113,10 @@ class KVCaches:
 def empty(cache: Any) -> None:
     """Takes the memory of every tensor in a cache, which may be somebody's who does not let it grow or shrink."""
     if isinstance(cache, torch.Tensor):
+        nothing = torch.UntypedStorage(0, device=cache.device)
         base = cache._base  # noqa: SLF001  a view holds what it looks at, under no other name
-        if base is not None:
-            base.set_()
-        cache.set_()
+        for tensor in (cache,) if base is None else (cache, base):
+            tensor.set_(nothing, 0, (0,), (1,))
     elif isinstance(cache, list | tuple):
         for part in cache:
             empty(part)
