@@ -33,7 +33,7 @@ class EndpointCapabilities:
     Attributes:
         answers: Requests that are answered with 200; paths are below the prefix.
         generates: A request whose answer begins at once and takes the engine long: for as many tokens as it may ask
-            for. None: it generates nothing.
+            for; no text of the suite's model ends by itself. None: it generates nothing.
     """
 
     answers: tuple[Call, ...] = (Call(),)
@@ -144,7 +144,7 @@ class EndpointSuite(Suite):
             await asyncio.wait({running, began}, timeout=self.patience, return_when=asyncio.FIRST_COMPLETED)
             began.cancel()
             check(
-                not running.done(), f"the answer to {show(request)} must take long, or it was not: ask for more tokens"
+                not running.done(), f"`generates` must take long: {show(request)} was over at once, ask for more tokens"
             )
             exchange.hang_up()
             await asyncio.wait({running}, timeout=self.patience)

@@ -12,6 +12,9 @@ from kernelet.contracts.serving import EngineHealth
 from kernelet.engine.async_llm import AsyncLLM
 from kernelet.testing.null.model import null_config, write_model
 
+BYTES = 256
+"""Tokens that it generates: none of the special ones, so that no text ends by itself."""
+
 CONTEXT = 1 << 20
 """A context that no test fills: a request can be caught while it runs."""
 
@@ -59,7 +62,7 @@ def null_engine(folder: Path) -> Iterator[PosingEngine]:
     Args:
         folder: Gets the model.
     """
-    model = write_model(folder, null_config(max_model_len=CONTEXT))
+    model = write_model(folder, null_config(max_model_len=CONTEXT, vocab_size=BYTES))
     engine = PosingEngine(str(model), plugins=["core", "kernelet.testing.null:plugin"], platform="null")
     try:
         yield engine

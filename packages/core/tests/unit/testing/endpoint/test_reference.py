@@ -29,8 +29,8 @@ def test_it_says_how_the_engine_does(app):
 
 def test_it_completes(app):
     body = json.dumps({"prompt": "x", "max_tokens": 30}).encode()
-    tokens = generate(list(b"x"), SamplerParams(seed=0, temperature=0.0), 260, 30)
-    truth = bytes(token for token in tokens if token < 256).decode(errors="replace")
+    tokens = generate(list(b"x"), SamplerParams(seed=0, temperature=0.0), 256, 30)
+    truth = bytes(tokens).decode(errors="replace")
     assert ask(app, method="POST", path="/complete", body=body).body.decode() == truth
 
 

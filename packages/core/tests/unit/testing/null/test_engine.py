@@ -15,7 +15,7 @@ async def ask(engine, count):
 
 def test_an_engine_that_poses(tmp_path):
     with null_engine(tmp_path) as engine:
-        truth = generate(list(b"x"), SamplerParams(seed=0, temperature=0.0), 260, 7)
+        truth = generate(list(b"x"), SamplerParams(seed=0, temperature=0.0), 256, 7)
         assert asyncio.run(ask(engine, 7)) == truth
         assert engine.health().state == "ready"
         engine.pose = EngineHealth(state="stalled")
