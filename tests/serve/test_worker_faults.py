@@ -34,7 +34,7 @@ class Asked:
 def test_the_engine_comes_back_with_all_workers(tiny_folder, all_plugins, fault):
     known = [Asked(one.prompt, one.count, one.completion) for one in Texts.of_engine(str(tiny_folder)).all]
     flags = "--tensor-parallel-size", 2, "--dtype", "float64", "--restart-engine", "--served-model-name", "tiny"
-    plugins = {"KERNELET_PLUGINS": "+probe_plugin:plugin", "KERNELET_PLATFORM": "cpu"}
+    plugins = {"KERNELET_PLUGINS": "probe_plugin:plugin", "KERNELET_PLATFORM": "cpu"}
 
     async def run(server):
         async with checked_load(server.url, CLIENTS, known, "tiny") as load:
@@ -43,7 +43,7 @@ def test_the_engine_comes_back_with_all_workers(tiny_folder, all_plugins, fault)
             assert len(workers) == 2
             os.kill(workers[1], fault)
             await until(lambda: server.request("/ready")[0] == 503, "it is not ready", 400)
-            await until(lambda: server.request("/ready")[0] == 200, "it is ready again", 200)
+            await until(lambda: server.request("/ready")[0] == 200, "it is ready again", 500)
             answered = load.answered
             await until(lambda: load.answered >= answered + AGAIN, "answers come again")
             assert not set(workers) & set(server.pids())

@@ -84,7 +84,7 @@ async def checked_load(url: str, clients: int, requests: Sequence[Known], model:
             known = generator.choice(requests)
             load.take(known, await client.ask(known.body | {"model": model}))
             if load.errors:
-                await asyncio.sleep(0.05)  # a server that is down is not asked all the time
+                await asyncio.sleep(0.3)  # a server that is down is not asked all the time
 
     async with LoadClient(url, PATH, {}, WHOLE_ANSWER_SECONDS) as client, asyncio.TaskGroup() as group:
         for place in range(clients):
