@@ -1,4 +1,4 @@
-"""The package's suites with kernels that use no instruction beyond the architecture's first, as a user asks for them."""
+"""The package's suites with kernels that use no instruction beyond the architecture's first, forced as a user would."""
 
 from __future__ import annotations
 
