@@ -242,10 +242,13 @@ def test_a_second_frontend(spawned):
 
 CLIENT = """
 import sys, time
+from kernelet.contracts.sampling import SamplerParams
 from kernelet.engine.remote.spawn import connect_engine
 from kernelet.testing.null.harness import null_request
+params = SamplerParams(seed=0, logprobs=20)
 client = connect_engine(sys.argv[1], int(sys.argv[2]))
-client.add([null_request(f"endless {index}", [index], 100_000) for index in range(5)], lambda outputs: None)
+requests = [null_request(f"endless {index}", [index], 100_000, params=params) for index in range(5)]
+client.add(requests, lambda outputs: None)
 print("running", flush=True)
 time.sleep(1000)
 """
@@ -278,7 +281,7 @@ def test_a_frontend_that_dies_has_its_requests_aborted(spawned, other_process):
 
 def test_a_frontend_that_does_not_read_hurts_nobody(folder):
     """Its outputs are held up to a limit; then its requests end, and it is told so once it reads."""
-    with spawn(folder, RemoteOptions(heartbeat_interval=0.1, max_backlog=40_000)) as engine:
+    with spawn(folder, RemoteOptions(heartbeat_interval=0.1, max_backlog=1_000_000)) as engine:
         client = engine.client
         child = subprocess.Popen([sys.executable, "-c", CLIENT, client.folder, "2"], stdout=subprocess.PIPE)
         try:
