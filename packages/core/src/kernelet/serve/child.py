@@ -12,8 +12,8 @@ import threading
 import time
 from typing import BinaryIO
 
-from kernelet.engine.remote.failures import describe
 from kernelet.errors import KerneletError
+from kernelet.executor.failures import describe
 from kernelet.serve.engine import join
 from kernelet.serve.frontend import Stopper, run_frontend
 from kernelet.serve.messages import STOP, STOP_NOW, Failed, FromFrontend, FrontendStart, Ready, pack, read_start

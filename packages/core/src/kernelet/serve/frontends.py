@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from kernelet.engine.remote.failures import revive
 from kernelet.errors import KerneletError, ManifestMismatchError
+from kernelet.executor.failures import revive
 from kernelet.serve.messages import LENGTH, STOP, STOP_NOW, Failed, FrontendStart, Ready, pack, unpack
 
 logger = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ import struct
 import msgspec
 
 from kernelet.config import EngineConfig
-from kernelet.engine.remote.messages import Failure
+from kernelet.executor.failures import Failure
 
 LENGTH = struct.Struct("<Q")
 """Stands before a message."""

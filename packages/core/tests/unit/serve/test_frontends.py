@@ -14,7 +14,7 @@ from kernelet.testing.null.harness import null_engine_config
 
 CHILD = """
 import os, sys, time
-from kernelet.engine.remote.failures import describe
+from kernelet.executor.failures import describe
 from kernelet.errors import ConfigError
 from kernelet.serve.messages import STOP, STOP_NOW, Failed, Ready, pack, read_start
 

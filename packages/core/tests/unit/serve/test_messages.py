@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from kernelet.engine.remote.failures import describe
 from kernelet.errors import ConfigError
+from kernelet.executor.failures import describe
 from kernelet.serve.messages import LENGTH, STOP, Failed, FrontendStart, Ready, pack, read_start, unpack
 from kernelet.testing.null.harness import null_engine_config
 

@@ -12,7 +12,6 @@ from typing import Any
 from kernelet.contracts.executor import EnginePlan
 from kernelet.contracts.serving import EngineHealth, Exposition
 from kernelet.engine.core_client import CoreClient, Sink
-from kernelet.engine.remote.failures import revive
 from kernelet.engine.remote.launch import Launcher
 from kernelet.engine.remote.line import Line, RemoteOptions
 from kernelet.engine.remote.meeting import MeetingPlace
@@ -32,6 +31,7 @@ from kernelet.engine.remote.watch import Watch
 from kernelet.engine.sinks import Sinks
 from kernelet.engine.stats import EngineStats, StatDispatcher, StatTotals
 from kernelet.errors import EngineDeadError, ParameterError
+from kernelet.executor.failures import revive
 from kernelet.request.request import EngineRequest
 from kernelet.request.status import FinishReason
 

@@ -16,7 +16,6 @@ import zmq
 
 from kernelet.contracts.serving import EngineHealth
 from kernelet.engine.remote.connection import Connection
-from kernelet.engine.remote.failures import revive
 from kernelet.engine.remote.launch import EngineProcess, Launcher
 from kernelet.engine.remote.meeting import MeetingPlace
 from kernelet.engine.remote.messages import (
@@ -32,6 +31,7 @@ from kernelet.engine.remote.messages import (
 )
 from kernelet.engine.remote.watch import Limits
 from kernelet.errors import EngineDeadError
+from kernelet.executor.failures import revive
 
 logger = logging.getLogger(__name__)
 

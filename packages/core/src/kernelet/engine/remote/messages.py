@@ -10,6 +10,7 @@ from kernelet.config import EngineConfig
 from kernelet.contracts.executor import EnginePlan
 from kernelet.contracts.stats import FinishedRequest, StepStats
 from kernelet.engine.stats import EngineStats
+from kernelet.executor.failures import Failure
 from kernelet.request.outputs import EngineOutput
 from kernelet.request.request import EngineRequest
 from kernelet.request.status import FinishReason
@@ -124,19 +125,6 @@ class Started(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     def identity(self) -> tuple[str, str]:
         """What a restarted engine must have in common with the one before."""
         return self.plan_digest, self.manifest_digest
-
-
-class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """An exception.
-
-    Attributes:
-        kinds: ``"module:Class"`` of its class and the bases of that, nearest first.
-        attributes: What it carries beside the message, as far as that is plain data.
-    """
-
-    kinds: list[str]
-    message: str
-    attributes: dict[str, Any] = {}
 
 
 class StartFailed(msgspec.Struct, frozen=True, kw_only=True, tag=True):

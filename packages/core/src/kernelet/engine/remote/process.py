@@ -14,7 +14,6 @@ import zmq
 
 from kernelet.engine.bootstrap import Configured, identity, join_engine, start_core
 from kernelet.engine.driver import RunningCore
-from kernelet.engine.remote.failures import describe
 from kernelet.engine.remote.heartbeat import Heartbeat, Progress
 from kernelet.engine.remote.meeting import MeetingPlace
 from kernelet.engine.remote.messages import EngineStart, Started, StartFailed
@@ -22,6 +21,7 @@ from kernelet.engine.remote.process_start import read_start
 from kernelet.engine.remote.server import EngineServer
 from kernelet.engine.remote.switchboard import Switchboard
 from kernelet.errors import KerneletError
+from kernelet.executor.failures import describe
 
 logger = logging.getLogger(__name__)
 

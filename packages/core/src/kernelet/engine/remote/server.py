@@ -9,7 +9,6 @@ from typing import Any
 
 from kernelet.contracts.stats import FinishedRequest, StepStats
 from kernelet.engine.driver import CoreDriver, RunningCore
-from kernelet.engine.remote.failures import describe
 from kernelet.engine.remote.heartbeat import Progress
 from kernelet.engine.remote.messages import (
     Abort,
@@ -27,6 +26,7 @@ from kernelet.engine.remote.messages import (
 )
 from kernelet.engine.remote.switchboard import Peer, Switchboard
 from kernelet.errors import EngineDeadError, KerneletError
+from kernelet.executor.failures import describe
 from kernelet.request.outputs import EngineOutput
 from kernelet.request.status import FinishReason
 

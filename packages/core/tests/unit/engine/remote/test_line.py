@@ -12,9 +12,10 @@ import zmq
 
 from kernelet.contracts.serving import EngineHealth
 from kernelet.engine.remote.line import Line, RemoteOptions
-from kernelet.engine.remote.messages import Abort, Failure, StartFailed
+from kernelet.engine.remote.messages import Abort, StartFailed
 from kernelet.engine.remote.switchboard import Switchboard
 from kernelet.errors import EngineDeadError, InsufficientMemoryError
+from kernelet.executor.failures import Failure
 from kernelet.request.status import FinishReason
 
 OPTIONS = RemoteOptions(heartbeat_interval=0.05)

@@ -13,7 +13,6 @@ from kernelet.engine.remote.messages import (
     Codec,
     Died,
     EngineStart,
-    Failure,
     Goodbye,
     Hello,
     Pulse,
@@ -26,6 +25,7 @@ from kernelet.engine.remote.messages import (
     Step,
 )
 from kernelet.engine.stats import EngineStats
+from kernelet.executor.failures import Failure
 from kernelet.request.outputs import EngineOutput
 from kernelet.request.request import EngineRequest, Segment
 from kernelet.request.status import FinishReason

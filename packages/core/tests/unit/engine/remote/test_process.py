@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 import zmq
 
-from kernelet.engine.remote.messages import Codec, Failure, Hello, StartFailed
+from kernelet.engine.remote.messages import Codec, Hello, StartFailed
 from kernelet.engine.remote.process import close, tell_parent
 from kernelet.engine.remote.switchboard import Switchboard
+from kernelet.executor.failures import Failure
 
 FAILED = StartFailed(failure=Failure(kinds=["builtins:MemoryError"], message="x"))
 

@@ -58,7 +58,12 @@ def test_commands_arrive_as_they_were():
 
 
 def test_answers_arrive_as_they_were():
-    for answer in (Ready("digest"), Done(), Done(able=False), Failed(Failure(("ValueError",), "no", "here"))):
+    for answer in (
+        Ready("digest"),
+        Done(),
+        Done(able=False),
+        Failed(Failure(kinds=["builtins:ValueError"], message="no", trace="here")),
+    ):
         assert msgspec.msgpack.decode(encode(answer), type=Answer) == answer
 
 
