@@ -201,13 +201,16 @@ async def call_all(requests: tuple[Call, ...], endpoint: Endpoint, prefix: str) 
 
 
 async def call_or_500(endpoint: Endpoint, request: Call, prefix: str) -> Answer:
-    """The answer; what the application raises is the 500 that a server makes of it."""
+    """The answer's begin; what the application raises before it is the 500 that a server makes of it."""
     exchange = Exchange(request.body)
-    try:
-        await endpoint.app(scope_of(request, prefix), exchange.receive, exchange.send)
-    except Exception:  # noqa: BLE001  that is what is looked for
-        return Answer(status=500)
-    return exchange.answer
+    running = asyncio.ensure_future(endpoint.app(scope_of(request, prefix), exchange.receive, exchange.send))
+    began = asyncio.ensure_future(exchange.begun.wait())
+    await asyncio.wait({running, began}, return_when=asyncio.FIRST_COMPLETED)
+    began.cancel()
+    exchange.hang_up()  # what is sent may be a request for a long text
+    await asyncio.gather(running, return_exceptions=True)
+    raised = running.exception()
+    return Answer(status=500) if raised and not exchange.begun.is_set() else exchange.answer
 
 
 async def some_aborted(engine: PosingEngine) -> bool:
