@@ -22,7 +22,7 @@ def resident_bytes(statm: Path = Path("/proc/self/statm")) -> int:
 class AcmeDevice(Device):
     """What the process takes after ``init`` counts as taken from the device. Each rank has a device of its own."""
 
-    def __init__(self, settings: Settings, local_rank: int, local_size: int = 1) -> None:
+    def __init__(self, settings: Settings, local_rank: int) -> None:
         self._total = positive(settings, "memory_mib") << 20
         self._threads = positive(settings, "threads")
         self._rank = local_rank

@@ -15,7 +15,7 @@ from kernelet.contracts.attention import Attention, AttentionOffer, AttentionSpe
 from kernelet.contracts.cache import FullAttentionSpec, SlidingWindowSpec
 from kernelet.contracts.executor import NewRequest, SamplePlan, ScheduledRequest, StepPlan, WorkerContext
 from kernelet.contracts.model import Hidden, ModelArchitectureOffer, ModelInfo, WeightFormatOffer, WeightReader
-from kernelet.contracts.platform import Capabilities, Device, MemoryInfo, PlatformChoice, PlatformOffer
+from kernelet.contracts.platform import Capabilities, Device, MemoryInfo, PlatformChoice, PlatformOffer, SharesHost
 from kernelet.contracts.sampling import SamplerParams
 from kernelet.testing.plugin_view import FixedPlugins
 from kernelet.worker.worker import ModelWorker
@@ -251,13 +251,26 @@ def engine_config(folder, *, max_num_seqs=4, max_model_len=64, processors=()):
     )
 
 
-def make_worker(folder, plugins=None, features=frozenset(), **values):
-    """A worker that is ready for steps, built in the contract's order."""
+class SharingDevice(PlainDevice, SharesHost):
+    """Knows with how many it shares the machine."""
+
+    def share_host(self, local_size):
+        self.calls.append(f"shared by {local_size}")
+
+
+def worker_context(folder, plugins=None, features=frozenset(), **values):
+    """What a worker is made from, its configuration and further parts."""
     (folder / "weights.tiny").touch()
     config = engine_config(folder, **values)
     capabilities = Capabilities(device_type="plain", dtypes=("float64",), memory_bytes=1 << 30, features=features)
     platform = PlatformChoice(name="plain", capabilities=capabilities)
-    worker = ModelWorker(WorkerContext(config=config, platform=platform, plugins=plugins or TinyPlugins()))
+    return WorkerContext(config=config, platform=platform, plugins=plugins or TinyPlugins())
+
+
+def make_worker(folder, plugins=None, features=frozenset(), **values):
+    """A worker that is ready for steps, built in the contract's order."""
+    context = worker_context(folder, plugins, features, **values)
+    worker, config = ModelWorker(context), context.config
     worker.init_device()
     worker.load_model()
     plan = plan_cache(worker.get_kv_cache_spec(), config, worker.determine_available_memory())

@@ -10,7 +10,7 @@ from kernelet.config import env
 from kernelet.config.host_memory import available_memory
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.op import PackedWeights
-from kernelet.contracts.platform import Device, MemoryInfo
+from kernelet.contracts.platform import Device, MemoryInfo, SharesHost
 from kernelet_platform_cpu.allocator import keep_freed_memory
 from kernelet_platform_cpu.config import pinned_cpus, threads
 from kernelet_platform_cpu.cpuinfo import code_path, cpu_flags, cpu_model
@@ -21,17 +21,22 @@ from kernelet_platform_cpu.packing_cache import PackingCache
 PACKED_CACHE_BYTES = 16 << 30
 
 
-class CpuDevice(Device):
+class CpuDevice(Device, SharesHost):
     """The processor. Everything runs when it is called; there are no streams."""
 
-    def __init__(self, settings: Settings, local_rank: int, local_size: int = 1) -> None:
+    def __init__(self, settings: Settings, local_rank: int) -> None:
         keep_freed_memory()  # here and not in init, which runs on the worker's own thread
-        self._sharers = local_size
-        self._threads = threads(settings, local_size)
-        self._cpus = pinned_cpus(settings, local_size, local_rank)
+        self._rank = local_rank
         self._before = 0
         self._packed: WhileLoading | None = None
         self._settings = settings
+        self.share_host(1)
+
+    def share_host(self, local_size: int) -> None:
+        """Ranks divide processors and free memory."""
+        self._sharers = local_size
+        self._threads = threads(self._settings, local_size)
+        self._cpus = pinned_cpus(self._settings, local_size, self._rank)
 
     def init(self) -> None:
         """Starts the threads of the kernels; torch has one then, so that no two pools spin against each other."""

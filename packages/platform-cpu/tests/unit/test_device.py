@@ -58,7 +58,8 @@ def test_memory_is_what_the_process_may_take(device):
 def test_ranks_share_memory_and_processors(monkeypatch):
     monkeypatch.setattr(module, "available_memory", lambda: SimpleNamespace(bytes=100))
     monkeypatch.setattr(module, "threads", lambda settings, ranks: 8 // ranks)
-    made = CpuDevice(Settings(plugin="platform-cpu", values={"pin": False}), 1, 4)
+    made = CpuDevice(Settings(plugin="platform-cpu", values={"pin": False}), 1)
+    made.share_host(4)
     made.init()
     assert (made.memory().free, made.memory().total) == (25, 25)
     assert "(2 threads" in made.get_device_name()

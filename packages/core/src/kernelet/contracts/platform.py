@@ -121,14 +121,12 @@ class Device(ABC):
     """
 
     @abstractmethod
-    def __init__(self, settings: Settings, local_rank: int, local_size: int = 1) -> None:
+    def __init__(self, settings: Settings, local_rank: int) -> None:
         """Touches nothing yet.
 
         Args:
             settings: The plugin's.
             local_rank: Which of this machine's workers this is.
-            local_size: How many they are: what they share (processors, memory) is divided by it. Given only where it is
-                not 1. Since platform 1.3.
         """
 
     @abstractmethod
@@ -176,6 +174,18 @@ class Device(ABC):
 
     def close(self) -> None:
         """Releases the device."""
+
+
+class SharesHost(ABC):
+    """A ``Device`` that is told with how many it shares the machine. Since platform 1.3."""
+
+    @abstractmethod
+    def share_host(self, local_size: int) -> None:
+        """Called before ``init`` where several workers of the engine run on this machine.
+
+        Args:
+            local_size: How many: what they share (processors, memory) is divided by it.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ import torch
 from kernelet.contracts.attention import Attention, AttentionBatch
 from kernelet.contracts.cache import CacheConfigPlan, FullAttentionSpec, SlidingWindowSpec
 from kernelet.contracts.executor import EnginePlan, SamplePlan, Sleep, StepPlan, StepResult, Worker, WorkerContext
-from kernelet.contracts.platform import Device, PlatformOffer
+from kernelet.contracts.platform import Device, PlatformOffer, SharesHost
 from kernelet.errors import PluginError
 from kernelet.layers.context import SINGLE_RANK
 from kernelet.sampling.sampler import Sampler
@@ -171,8 +171,9 @@ class ModelWorker(Worker, Sleep):
 
     def _make_device(self) -> Device:
         owned = self._plugins.select(PlatformOffer, self._context.platform.name).chosen
-        sharers = (self._context.local_size,) if self._context.local_size > 1 else ()
-        device = self._plugins.load(owned)(self._plugins.settings(owned.plugin), self._context.local_rank, *sharers)
+        device: object = self._plugins.load(owned)(self._plugins.settings(owned.plugin), self._context.local_rank)
         if not isinstance(device, Device):
             raise PluginError(f"{owned.plugin}: {owned.offer.target} of offer {owned.offer.name!r} is no Device")
+        if self._context.local_size > 1 and isinstance(device, SharesHost):
+            device.share_host(self._context.local_size)
         return device

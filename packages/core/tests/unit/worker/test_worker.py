@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import dataclasses
 import gc
 import weakref
 
 import pytest
-from worker_doubles import TinyPlugins, prompt_of, true_greedy
+from worker_doubles import PlainDevice, SharingDevice, TinyPlugins, prompt_of, true_greedy, worker_context
 
 from kernelet.contracts.executor import SamplePlan, StepPlan
 from kernelet.errors import PluginError
+from kernelet.worker.worker import ModelWorker
 
 
 def test_the_plan_tells_how_everything_is_computed(driver):
@@ -25,6 +27,18 @@ def test_device_is_taken_seeded_and_released(driver):
     assert driver.worker._device.calls[:2] == ["init", "seed 3"]
     driver.worker.shutdown()
     assert driver.worker._device.calls[-1] == "close"
+
+
+@pytest.mark.parametrize(
+    "device, local_size, calls",
+    [(SharingDevice, 4, ["shared by 4", "init"]), (SharingDevice, 1, ["init"]), (PlainDevice, 4, ["init"])],
+)
+def test_a_device_is_told_with_how_many_it_shares_the_machine(tmp_path, device, local_size, calls):
+    context = worker_context(tmp_path, TinyPlugins(device=device))
+    worker = ModelWorker(dataclasses.replace(context, local_size=local_size))
+    worker.init_device()
+    assert worker._device.calls[: len(calls)] == calls
+    worker.shutdown()
 
 
 def test_memory_is_what_is_free_less_activations(driver):

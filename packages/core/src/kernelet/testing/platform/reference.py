@@ -58,7 +58,7 @@ class ReferenceConfig(PlatformConfig):
 class ReferenceDevice(Device):
     """The host. A graph is the function itself."""
 
-    def __init__(self, settings: Settings, local_rank: int, local_size: int = 1) -> None:
+    def __init__(self, settings: Settings, local_rank: int) -> None:
         self._memory = int(settings["memory_bytes"] or 0)
 
     def init(self) -> None:
