@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import logit_recorder
 import pytest
-import recorder
 import torch
 import transformers
 from varied_prompts import prompts
@@ -42,19 +42,19 @@ class Ours:
 
 
 def ours(path: Path, dtype: str, asked: list[list[int]]) -> Ours:
-    recorder.ROWS.clear()
+    logit_recorder.ROWS.clear()
     params = SamplingParams(temperature=0.0, max_tokens=NEW_TOKENS, ignore_eos=True)
     with LLM(
         str(path),
         dtype=dtype,
         max_num_seqs=8,
         max_num_batched_tokens=512,
-        plugins=[recorder.RecorderPlugin()],
+        plugins=[logit_recorder.RecorderPlugin()],
         logits_processors=["recorder"],
     ) as llm:
         outputs = llm.generate([{"prompt_token_ids": ids} for ids in asked], params)
     tokens = [list(output.outputs[0].token_ids) for output in outputs]
-    return Ours(tokens, [torch.stack(recorder.ROWS[tuple(ids)][:NEW_TOKENS]) for ids in asked])
+    return Ours(tokens, [torch.stack(logit_recorder.ROWS[tuple(ids)][:NEW_TOKENS]) for ids in asked])
 
 
 @pytest.fixture(scope="module", params=[4, pytest.param(1, marks=pytest.mark.long)])

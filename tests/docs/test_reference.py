@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 
 import pytest
 from workspace import ROOT
@@ -43,4 +44,4 @@ def test_every_class_and_method_is_there(domain):
         if found.__module__ == module.__name__:
             assert f"\nclass {name}" in page
             for method in getattr(found, "__abstractmethods__", ()):
-                assert f"    def {method}(" in page, f"{name}.{method}"
+                assert re.search(rf"^    (async )?def {method}\(", page, re.MULTILINE), f"{name}.{method}"

@@ -409,7 +409,7 @@ def test_sleep_drain_and_wake_up(spawned):
         await asyncio.sleep(0.1)
         await llm.drain()
         assert running.done()
-        assert llm.health().state == "draining"
+        until(lambda: llm.health().state == "draining", "it says that it drains")
         with pytest.raises(EngineDeadError, match="draining"):
             await last_of(llm.generate("z", params))
         second = connect_engine(client.folder, 1, QUICK)

@@ -117,8 +117,8 @@ def keys(values: Mapping[str, Any], key: str) -> tuple[str, ...]:
     Raises:
         ConfigError: the file cannot be read or holds none.
     """
-    given, path = names(values[key]), values[f"{key}_file"]
-    if values[key] and not given:
+    given, path = names(values[key] or ""), values[f"{key}_file"]
+    if values[key] is not None and not given:
         raise ConfigError(f"{flag(key)}: got {values[key]!r}, which holds no key")
     if not path:
         return given

@@ -48,6 +48,8 @@ def test_a_file_without_keys(tmp_path):
         ({"requests_per_minute": 5}, "--api-key"),
         ({"api_key": "a", "admin_key": "a"}, "--admin-key"),
         ({"api_key": " , "}, "--api-key"),
+        ({"api_key": ""}, "--api-key"),
+        ({"admin_key": ""}, "--admin-key"),
         ({"ssl_keyfile": "x"}, "--ssl-certfile"),
         ({"ssl_certfile": "/no/such/file"}, "--ssl-certfile"),
     ],

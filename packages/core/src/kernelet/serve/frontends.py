@@ -91,10 +91,11 @@ class Frontends:
         try:
             await asyncio.wait_for(self.wait(), KILL_SECONDS)
         except TimeoutError:
-            self._kill()
+            self.kill()
             await self.wait()
 
-    def _kill(self) -> None:
+    def kill(self) -> None:
+        """Ends those that are left by force."""
         for child in self.children.values():
             if child.process.returncode is None:
                 logger.warning("frontend %d does not end: it is killed", child.index)

@@ -149,8 +149,10 @@ class Service:
         self._cut = True
         self._stopper.stop_now()
         self.others.stop_now()
+        loop = asyncio.get_running_loop()
+        loop.call_later(LAST_SECONDS, self.others.kill)
         if self._own is not None:
-            asyncio.get_running_loop().call_later(LAST_SECONDS, self._own.cancel)
+            loop.call_later(LAST_SECONDS, self._own.cancel)
 
     async def _watch(self) -> None:
         """Ends the service some time after the engine died for good."""
@@ -163,7 +165,7 @@ class Service:
                 )
                 await asyncio.sleep(DEAD_SECONDS)
                 self._death = health.detail
-                self._stop(0.0)
+                self._stop_now()
                 return
 
 

@@ -128,6 +128,18 @@ def test_a_server_that_hears_nothing_is_left(monkeypatch):
     assert run(Deaf, signal.SIGTERM, signal.SIGTERM) == 128 + signal.SIGTERM
 
 
+def test_a_frontend_that_hears_nothing_is_killed(monkeypatch):
+    monkeypatch.setattr(service, "LAST_SECONDS", 0.05)
+    stuck = asyncio.Event()
+
+    async def wait(self):
+        await stuck.wait()
+
+    monkeypatch.setattr(Frontends, "wait", wait)
+    monkeypatch.setattr(Frontends, "kill", lambda self: stuck.set())
+    assert run(Patient, signal.SIGTERM, signal.SIGTERM) == 128 + signal.SIGTERM
+
+
 def test_a_server_that_ends_by_itself_is_an_error():
     with pytest.raises(KerneletError, match="the server s ended by itself"):
         run(Ends)

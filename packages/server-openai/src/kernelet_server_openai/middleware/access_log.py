@@ -89,6 +89,8 @@ def opened(where: str) -> TextIO:
     Raises:
         ConfigError: the file cannot be opened.
     """
+    if where == "stdout" and sys.stdout is None:
+        raise ConfigError('--access-log: the standard output is closed: say "off", or name a file')
     try:
         return sys.stdout if where == "stdout" else Path(where).open("a", encoding="utf-8")
     except OSError as error:

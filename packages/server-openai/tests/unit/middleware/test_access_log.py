@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 
 import pytest
 from asgi_calls import acall, get, post, until
@@ -117,6 +118,12 @@ def test_a_log_that_nobody_reads_stops_nobody(monkeypatch):
 def test_a_file_that_cannot_be_written(tmp_path):
     with pytest.raises(ConfigError, match="--access-log"):
         LogWriter(str(tmp_path / "no" / "file"))
+
+
+def test_a_closed_stdout_is_an_error(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(ConfigError, match="--access-log"):
+        LogWriter("stdout")
 
 
 def test_stdout(capsys):

@@ -131,6 +131,8 @@ class Line:
         Raises:
             KerneletError: what it raised, or EngineDeadError if it ended without a word.
         """
+        if self._launcher is None:
+            self._generation = self._place.newest_generation()  # it may have been restarted before we came
         self._open()
         self._thread.start()
         return self._first.result()

@@ -44,6 +44,11 @@ class MeetingPlace:
         """Address of the socket for signs of life."""
         return f"ipc://{self.folder}/pulse-{generation}"
 
+    def newest_generation(self) -> int:
+        """Of the engines that were started here, the last one's; 0 where none was."""
+        pipes = Path(self.folder).glob(f"{self.engine_pipe(0).removesuffix('0')}*")
+        return max((int(path.name.rpartition("-")[2]) for path in pipes), default=0)
+
     def remove(self) -> None:
         """Removes the folder with everything in it."""
         shutil.rmtree(self.folder, ignore_errors=True)

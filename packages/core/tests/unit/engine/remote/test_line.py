@@ -76,6 +76,12 @@ def test_it_follows_from_one_engine_to_the_next(place, line, listener, running_e
     assert not line.restarting
 
 
+def test_who_comes_late_finds_the_engine_of_now(place, line, running_engine):
+    with running_engine(place), running_engine(place, generation=12):
+        assert line.start().plan_digest == "p"
+        assert line._generation == 12
+
+
 def test_another_plan_is_another_engine(place, line, listener, running_engine, until):
     with running_engine(place):
         line.start()

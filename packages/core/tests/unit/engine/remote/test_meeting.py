@@ -38,6 +38,14 @@ def test_a_path_that_sockets_do_not_take(monkeypatch, tmp_path):
     assert not list(deep.iterdir())
 
 
+def test_the_newest_engine(place):
+    assert place.newest_generation() == 0
+    held = [place.make_pipe(place.engine_pipe(number)) for number in (2, 10, 9)]
+    assert place.newest_generation() == 10
+    for pipe in held:
+        os.close(pipe)
+
+
 def broken(descriptor):
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)

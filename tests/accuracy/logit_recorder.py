@@ -36,4 +36,4 @@ class RecorderPlugin:
 
     @hookimpl
     def kernelet_logits_processors(self) -> Sequence[LogitsProcessorOffer]:
-        return [LogitsProcessorOffer(name="recorder", target="recorder:Recorder")]
+        return [LogitsProcessorOffer(name="recorder", target="logit_recorder:Recorder")]
