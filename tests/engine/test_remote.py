@@ -286,6 +286,7 @@ def test_a_frontend_that_does_not_read_hurts_nobody(folder):
         child = subprocess.Popen([sys.executable, "-c", CLIENT, client.folder, "2"], stdout=subprocess.PIPE)
         try:
             assert child.stdout.readline() == b"running\n"
+            until(lambda: running(client) >= 5, "its requests run")
             child.send_signal(signal.SIGSTOP)
             sink = Sink()
             client.add([null_request("mine", [1], 300)], sink)

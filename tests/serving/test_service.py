@@ -123,6 +123,7 @@ def test_an_engine_that_dies_ends_the_service_after_its_clients_were_told(serve)
     assert "SIGKILL" in service.log.splitlines()[-1]
 
 
+@pytest.mark.long
 def test_an_engine_that_dies_is_started_anew_if_asked(serve):
     service = serve("--restart-engine", "--api-server-count", "2")
     (engine,) = (pid for pid in service.children if b"remote.process" in cmdline(pid))

@@ -104,6 +104,7 @@ def test_four_ranks_on_two_key_and_value_heads(engine, narrow):
     assert group.spec.num_kv_heads == 1
 
 
+@pytest.mark.long
 def test_ranks_share_experts_and_a_head_of_its_own(engine, tmp_path_factory):
     folder = tiny_models.experts(tmp_path_factory.mktemp("experts"), **NARROW)
     one, two = engine(folder, 1), engine(folder, 2)
