@@ -43,7 +43,7 @@ async def acall(app, method, path, content=NOTHING, *, body=b"", headers=None, q
 
     Args:
         content: Sent as JSON.
-        body: Sent as it is; a list is sent in pieces.
+        body: Sent as it is; a list is sent in pieces, of which None never comes.
         gone: An event: the client goes away then.
         reading: An event: nothing is read before.
     """
@@ -68,7 +68,7 @@ async def acall(app, method, path, content=NOTHING, *, body=b"", headers=None, q
     never = gone or asyncio.Event()
 
     async def receive():
-        if left:
+        if left and left[0] is not None:
             return {"type": "http.request", "body": left.pop(0), "more_body": bool(left)}
         await never.wait()
         return {"type": "http.disconnect"}

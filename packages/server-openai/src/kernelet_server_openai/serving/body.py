@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+import asyncio
+from typing import Final, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
@@ -12,6 +13,9 @@ from kernelet_server_openai.serving.api import api_of
 from kernelet_server_openai.serving.sending import note
 
 Body = TypeVar("Body", bound=Fields)
+
+BODY_SECONDS: Final = 60.0
+"""How long a client may take to send a body: it holds one of the requests that may run at once."""
 
 
 async def read_request(request: Request, kind: type[Body]) -> Body:
@@ -26,7 +30,13 @@ async def read_request(request: Request, kind: type[Body]) -> Body:
             415, f"the body is {content_type[:100]!r}: send JSON, and say so (Content-Type: application/json)"
         )
     try:
-        body = read_fields(kind, await request.body())
+        async with asyncio.timeout(BODY_SECONDS):
+            data = await request.body()
+        body = read_fields(kind, data)
+    except TimeoutError as late:
+        raise ApiError(
+            408, f"the body did not come within {BODY_SECONDS:g} s", headers={"connection": "close"}
+        ) from late
     except ClientDisconnect as gone:
         note(request.scope, disconnected=True)
         raise ApiError(400, "the body is not complete") from gone

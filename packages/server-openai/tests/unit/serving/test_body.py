@@ -4,6 +4,8 @@ import pytest
 from asgi_calls import post
 from scripted_engine import ScriptedEngine
 
+from kernelet_server_openai.serving import body as module
+
 CHAT = "/v1/chat/completions"
 
 
@@ -33,3 +35,10 @@ def test_a_model_that_is_not_served(make_app):
 def test_a_body_in_pieces(make_app):
     reply = post(make_app(ScriptedEngine()), CHAT, body=[b'{"messages"', b": [{}]", b"}"])
     assert reply.status == 200
+
+
+def test_a_body_that_does_not_come(make_app, monkeypatch):
+    monkeypatch.setattr(module, "BODY_SECONDS", 0.05)
+    reply = post(make_app(ScriptedEngine()), CHAT, body=[b"{", None])
+    assert (reply.status, reply.headers["connection"]) == (408, "close")
+    assert reply.error["type"] == "invalid_request_error"
