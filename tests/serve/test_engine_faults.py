@@ -23,7 +23,10 @@ def status(server, path="/ready"):
     return server.request(path, timeout=60)[0]
 
 
-@pytest.mark.parametrize("fault", [signal.SIGKILL, signal.SIGSTOP], ids=["dies", "stands still"])
+@pytest.mark.parametrize(
+    "fault",
+    [pytest.param(signal.SIGKILL, id="dies"), pytest.param(signal.SIGSTOP, id="stands still", marks=pytest.mark.long)],
+)
 def test_its_requests_fail_clearly_and_others_go_on(restarting, known, fault):
     server = restarting
 

@@ -107,6 +107,7 @@ def cmdline(pid):
     return Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
+@pytest.mark.long
 def test_an_engine_that_dies_ends_the_service_after_its_clients_were_told(serve):
     service = serve()
     (engine,) = service.children

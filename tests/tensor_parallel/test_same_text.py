@@ -92,6 +92,7 @@ def test_two_ranks_give_the_same_bits_whatever_the_batch(of_two):
     check_same_bits(of_two, prompts(4))
 
 
+@pytest.mark.long
 def test_four_ranks_on_two_key_and_value_heads(engine, narrow):
     one, four = engine(narrow, 1), engine(narrow, 4)
     given = prompts(5)

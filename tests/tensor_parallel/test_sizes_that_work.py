@@ -85,6 +85,7 @@ def test_a_norm_over_all_heads_is_refused():
         model(2, **olmo)
 
 
+@pytest.mark.long
 def test_the_error_is_raised_where_the_engine_is_made(narrow):
     with pytest.raises(ConfigError, match=r"208 cannot be divided over 3 .*: --tensor-parallel-size 1, 2, 4, 8\s"):
         LLM(str(narrow), tensor_parallel_size=3, **OPTIONS)

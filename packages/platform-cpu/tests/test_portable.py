@@ -15,6 +15,7 @@ from kernelet_platform_cpu.native import native
 SUITES = "(NativePaged or NativeDense or NativeInt or NativeMoE or NativeOps) and not (many_rows or qkv or sample)"
 
 
+@pytest.mark.long  # half a minute; the kernels' unit tests run with every instruction set
 @pytest.mark.skipif(native() is None, reason="platform-cpu has no kernels of its own here")
 def test_the_suites_pass_with_portable_kernels():
     command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "-k", SUITES]
