@@ -87,8 +87,10 @@ FORMS = [
     ("windowed", "bfloat16", ""),
     ("windowed", "float64", ""),
     *(
-        ("full", dtype, form)
-        for form, dtype in zip(QUANTIZED, ("bfloat16", "float32", "float16", "float64"), strict=True)
+        pytest.param(("full", dtype, form), marks=[pytest.mark.long] if index else [])
+        for index, (form, dtype) in enumerate(
+            zip(QUANTIZED, ("bfloat16", "float32", "float16", "float64"), strict=True)
+        )
     ),
 ]
 """A model, the dtype of its activations, and how its weights are quantized."""
