@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import socket
 import sys
 import threading
@@ -13,6 +12,7 @@ import time
 from typing import BinaryIO
 
 from kernelet.errors import KerneletError
+from kernelet.executor import child_process
 from kernelet.executor.failures import describe
 from kernelet.serve.engine import join
 from kernelet.serve.frontend import Stopper, run_frontend
@@ -89,15 +89,8 @@ def tell(pipe: BinaryIO, message: FromFrontend) -> None:
 
 
 def set_up(start: FrontendStart) -> None:
-    """Log and signals. The parent's group of processes gets signals too; a frontend stops on the parent's word."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: None)  # not SIG_IGN, which programs that are started from here would inherit
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter(f"%(levelname)s: frontend {start.index}: %(message)s"))
-    log = logging.getLogger("kernelet")
-    log.handlers[:] = [handler]
-    log.propagate = False
-    log.setLevel(start.log_level)
+    """Log and signals."""
+    child_process.set_up(f"frontend {start.index}", start.log_level)
 
 
 def listen(pipe: int, stopper: Stopper) -> None:

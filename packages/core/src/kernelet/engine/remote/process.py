@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from kernelet.engine.remote.process_start import read_start
 from kernelet.engine.remote.server import EngineServer
 from kernelet.engine.remote.switchboard import Switchboard
 from kernelet.errors import KerneletError
+from kernelet.executor import child_process
 from kernelet.executor.failures import describe
 
 logger = logging.getLogger(__name__)
@@ -109,15 +109,8 @@ def tell_parent(board: Switchboard, message: StartFailed) -> None:
 
 
 def set_up(start: EngineStart) -> None:
-    """Log and signals. The parent's group of processes gets interrupts too; the engine ends on the parent's word."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: None)  # not SIG_IGN, which programs that are started from here would inherit
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(levelname)s: engine: %(message)s"))
-    log = logging.getLogger("kernelet")
-    log.handlers[:] = [handler]
-    log.propagate = False
-    log.setLevel(start.log_level)
+    """Log and signals."""
+    child_process.set_up("engine", start.log_level)
 
 
 def end_orphaned(place: MeetingPlace) -> None:

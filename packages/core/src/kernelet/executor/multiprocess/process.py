@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import sys
 import threading
 import traceback
@@ -20,6 +19,7 @@ import msgspec
 from kernelet.contracts.executor import Sleep, StepResult, Worker, WorkerContext
 from kernelet.contracts.lifecycle import ProcessRole
 from kernelet.contracts.platform import PlatformOffer
+from kernelet.executor import child_process
 from kernelet.executor.failures import describe
 from kernelet.executor.multiprocess.messages import (
     Allocate,
@@ -138,15 +138,8 @@ class Rank:
 
 
 def set_up(start: Start) -> None:
-    """Log and signals: a terminal interrupts the whole group of processes; this one ends on the parent's word."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: None)  # not SIG_IGN, which programs that are started from here would inherit
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter(f"%(levelname)s: rank {start.rank}: %(message)s"))
-    log = logging.getLogger("kernelet")
-    log.handlers[:] = [handler]
-    log.propagate = False
-    log.setLevel(start.log_level)
+    """Log and signals."""
+    child_process.set_up(f"rank {start.rank}", start.log_level)
 
 
 def make_kernel(start: Start) -> Kernel:
