@@ -25,6 +25,7 @@ from kernelet.engine.remote.messages import (
     Show,
     Shown,
     Started,
+    StateChange,
     Step,
 )
 from kernelet.engine.remote.watch import Watch
@@ -177,9 +178,9 @@ class RemoteClient(CoreClient):
 
     # --- on the reading thread -------------------------------------------------------------------
 
-    def on_started(self) -> None:
+    def on_started(self, started: Started) -> None:
         """An engine takes requests."""
-        self._watch.started()
+        self._watch.started(started.state)
         self._sinks.open()
 
     def on_pulse(self, pulse: Pulse) -> None:
@@ -200,6 +201,8 @@ class RemoteClient(CoreClient):
                     future.set_exception(revive(failure))
                 elif future is not None:
                     future.set_result(value)
+            case StateChange(state=state):
+                self._watch.changed(state)
             case Show(number=number):
                 shown = [(one.content_type, one.body) for one in self._stats.expositions()]
                 self._line.send(self._line.encode(Shown(number=number, expositions=shown)))

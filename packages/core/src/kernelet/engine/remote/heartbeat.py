@@ -21,14 +21,12 @@ class Progress:
     """What the engine's thread notes and the heartbeat reads; each note is one assignment.
 
     Attributes:
-        state: ``Pulse.state``.
         totals: Statistics since the start.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._busy_since: float | None = None
-        self.state = "starting"
         self.totals = StatTotals()
 
     def working(self) -> None:
@@ -43,7 +41,7 @@ class Progress:
         """As of now."""
         since = self._busy_since
         age = 0.0 if since is None else max(0.0, self._clock() - since)
-        return Pulse(state=self.state, busy=since is not None, age=age, totals=self.totals.snapshot())
+        return Pulse(busy=since is not None, age=age, totals=self.totals.snapshot())
 
 
 class Heartbeat:

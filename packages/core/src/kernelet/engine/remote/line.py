@@ -70,7 +70,7 @@ class RemoteOptions:
 class Listener(Protocol):
     """Who is told, on the reading thread; see ``RemoteClient``."""
 
-    def on_started(self) -> None: ...
+    def on_started(self, started: Started) -> None: ...
     def on_pulse(self, pulse: Pulse) -> None: ...
     def on_message(self, message: FrontendMessage) -> None: ...
     def on_time(self) -> EngineHealth: ...
@@ -224,7 +224,7 @@ class Line:
         self._connection.read_every = started.read_every
         self._up = True
         if not self._first.done():
-            self._listener.on_started()
+            self._listener.on_started(started)
             self._first.set_result(started)
             return
         if started.identity != self._first.result().identity:
@@ -236,7 +236,7 @@ class Line:
             self._kill()
             return
         self.restarting = False
-        self._listener.on_started()
+        self._listener.on_started(started)
 
     def _look_at_the_clock(self) -> None:
         now = time.monotonic()

@@ -113,6 +113,7 @@ class Started(msgspec.Struct, frozen=True, kw_only=True, tag=True):
         plan_digest: The engine's identity.
         manifest_digest: Of the plugins that it runs.
         read_every: Bytes of outputs after which a frontend says ``Read``.
+        state: As of now, see ``StateChange``.
     """
 
     plan: EnginePlan
@@ -120,6 +121,7 @@ class Started(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     manifest_digest: str
     pid: int
     read_every: int
+    state: str = "ready"
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -139,6 +141,16 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     outputs: list[EngineOutput] = []
     steps: list[StepStats] = []
     finished: list[FinishedRequest] = []
+
+
+class StateChange(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """The engine's state is another one, for everybody: before the reply to the call that changed it.
+
+    Attributes:
+        state: ``"ready"``, ``"draining"`` or ``"asleep"``.
+    """
+
+    state: str
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -168,20 +180,18 @@ class Pulse(msgspec.Struct, frozen=True, kw_only=True):
     """A sign of life, from a thread that waits for nothing but the clock.
 
     Attributes:
-        state: ``"starting"``, ``"ready"``, ``"draining"`` or ``"asleep"``.
         busy: Whether a step is being computed, or a call answered.
         age: Seconds since the last step or call ended; 0 while there is nothing to do.
         totals: Statistics since the start, for frontends that are not told of single steps.
     """
 
-    state: str
     busy: bool = False
     age: float = 0.0
     totals: EngineStats = EngineStats()
 
 
 EngineMessage = Hello | Add | Abort | Read | Call | Shown | Goodbye
-FrontendMessage = Started | StartFailed | Step | Reply | Show | Died
+FrontendMessage = Started | StartFailed | Step | StateChange | Reply | Show | Died
 
 
 class Codec:

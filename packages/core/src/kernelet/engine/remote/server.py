@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from kernelet.contracts.stats import FinishedRequest, StepStats
 from kernelet.engine.driver import CoreDriver, RunningCore
 from kernelet.engine.remote.heartbeat import Progress
@@ -22,6 +24,7 @@ from kernelet.engine.remote.messages import (
     Show,
     Shown,
     Started,
+    StateChange,
     Step,
 )
 from kernelet.engine.remote.switchboard import Peer, Switchboard
@@ -58,6 +61,7 @@ class EngineServer:
         self._owners: dict[str, Peer] = {}
         self._shows: dict[int, tuple[Peer, int]] = {}
         self._num_shows = 0
+        self._state = started.state
         self._stopping = False
 
     def run(self) -> None:
@@ -77,7 +81,8 @@ class EngineServer:
 
     def _turn(self) -> None:
         runnable = self._driver.runnable
-        self._note(runnable)
+        if not runnable:
+            self._progress.idle()
         heard = False
         for peer, message in self._board.receive(0.0 if runnable else IDLE_SECONDS):
             heard = True
@@ -89,11 +94,6 @@ class EngineServer:
             self._progress.working()
             self._driver.step()
         self._deliver()
-
-    def _note(self, runnable: bool) -> None:
-        self._progress.state = self._driver.state
-        if not runnable:
-            self._progress.idle()
 
     def _handle(self, peer: Peer, message: EngineMessage) -> None:
         match message:
@@ -116,7 +116,7 @@ class EngineServer:
                 if asked is not None:
                     self._reply(*asked, expositions, None)
             case Hello():
-                self._board.send(peer, self._started)
+                self._board.send(peer, msgspec.structs.replace(self._started, state=self._driver.state))
             case Goodbye(stop=stop):
                 self._abort(peer, list(peer.requests), FinishReason.ABORT)
                 self._board.forget(peer)
@@ -151,7 +151,11 @@ class EngineServer:
         self._board.send(first, Show(number=self._num_shows))
 
     def _deliver(self) -> None:
-        """One message to each frontend that has something new."""
+        """One message to each frontend that has something new; one more to all where the engine's state changed."""
+        if self._driver.state != self._state:
+            self._state = self._driver.state
+            for peer in self._board.peers:
+                self._board.send(peer, StateChange(state=self._state))
         outputs, (steps, finished) = self._driver.take_outputs(), self._driver.take_stats()
         if not outputs and not steps and not finished:
             return

@@ -30,7 +30,8 @@ class Watch:
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
         self._clock = clock
-        self._heard: tuple[Pulse, float] = (Pulse(state="starting"), clock())
+        self._state = "starting"
+        self._heard: tuple[Pulse, float] = (Pulse(), clock())
 
     @property
     def last(self) -> Pulse:
@@ -39,16 +40,19 @@ class Watch:
 
     def restart(self) -> None:
         """Another engine: nothing was heard of it."""
-        self._heard = (Pulse(state="starting"), self._clock())
+        self._state, self._heard = "starting", (Pulse(), self._clock())
 
-    def started(self) -> None:
+    def started(self, state: str = "ready") -> None:
         """The engine takes requests."""
-        self._heard = (Pulse(state="ready"), self._clock())
+        self._state, self._heard = state, (Pulse(), self._clock())
+
+    def changed(self, state: str) -> None:
+        """The engine says how it is from now on."""
+        self._state = state
 
     def heard(self, pulse: Pulse) -> None:
-        """A sign of life came; one that was sent before the start may come after it."""
-        late = pulse.state == "starting" and self._heard[0].state != "starting"
-        self._heard = (self._heard[0] if late else pulse, self._clock())
+        """A sign of life came."""
+        self._heard = (pulse, self._clock())
 
     def forgive(self) -> None:
         """This process itself did not run: the silence says nothing."""
@@ -56,10 +60,10 @@ class Watch:
 
     def health(self) -> EngineHealth:
         """As of now."""
-        pulse, at = self._heard
+        state, (pulse, at) = self._state, self._heard
         silence = max(0.0, self._clock() - at)
         age = silence + pulse.age
-        if pulse.state == "starting":
+        if state == "starting":
             return EngineHealth(state="starting", detail="the engine is starting", age=age)
         if silence > self._limits.silence:
             detail = f"the engine is stalled: its process gave no sign of life for {silence:.0f} s"
@@ -67,4 +71,4 @@ class Watch:
         if pulse.busy and age > self._limits.step:
             detail = f"the engine is stalled: the step that it computes has taken {age:.0f} s so far"
             return EngineHealth(state="stalled", detail=detail, age=age)
-        return EngineHealth(state=pulse.state, detail=DETAILS.get(pulse.state, ""), age=age)
+        return EngineHealth(state=state, detail=DETAILS.get(state, ""), age=age)

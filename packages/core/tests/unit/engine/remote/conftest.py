@@ -100,7 +100,6 @@ class Engine:
             self.error = error
 
     def start(self):
-        self.progress.state = "ready"
         self.heart.start()
         self.thread.start()
         return self

@@ -120,11 +120,16 @@ def test_calls_raise_what_the_engine_raises(client):
     client.drain()
 
 
-def test_states(client, until):
+def test_a_call_that_changes_the_state_returns_when_it_is_known(client, place, until):
     assert (client.health().state, client.health().detail) == ("ready", "")
-    for call, state in ((lambda: client.sleep(1), "asleep"), (client.wake_up, "ready"), (client.drain, "draining")):
-        call()
-        until(lambda state=state: client.health().state == state)
+    other = RemoteClient(place, 1, OPTIONS)
+    try:
+        for call, state in ((lambda: client.sleep(1), "asleep"), (client.wake_up, "ready"), (client.drain, "draining")):
+            call()
+            assert client.health().state == state
+            until(lambda state=state: other.health().state == state, "other frontends follow")
+    finally:
+        other.shutdown()
 
 
 def test_another_frontend_has_no_loggers_and_asks_for_what_they_show(client, engine, place, sink, until):

@@ -28,11 +28,11 @@ class Listener:
         self.told, self.oversleeps = [], 0
         self.pulses = []
 
-    def on_started(self):
+    def on_started(self, started):
         self.told.append("started")
 
     def on_pulse(self, pulse):
-        self.pulses.append(pulse.state)
+        self.pulses.append(pulse)
 
     def on_message(self, message):
         self.told.append(type(message).__name__)

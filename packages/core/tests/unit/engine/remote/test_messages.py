@@ -22,6 +22,7 @@ from kernelet.engine.remote.messages import (
     Shown,
     Started,
     StartFailed,
+    StateChange,
     Step,
 )
 from kernelet.engine.stats import EngineStats
@@ -81,6 +82,7 @@ TO_FRONTEND = [
     StartFailed(failure=Failure(kinds=["builtins:MemoryError"], message="x")),
     Step(outputs=[OUTPUT], steps=[STEP], finished=[FINISHED]),
     Step(),
+    StateChange(state="asleep"),
     Reply(number=3, value=b"\xff"),
     Show(number=1),
     Died(reason="gone"),
@@ -103,7 +105,7 @@ def test_to_a_frontend_and_back(codec, message):
 
 
 def test_a_pulse_and_back(codec):
-    pulse = Pulse(state="ready", busy=True, age=1.5, totals=EngineStats(num_steps=3, finished={"stop": 1}, last=STEP))
+    pulse = Pulse(busy=True, age=1.5, totals=EngineStats(num_steps=3, finished={"stop": 1}, last=STEP))
     assert codec.pulse(codec.encode(pulse)) == pulse
 
 

@@ -10,7 +10,20 @@ import zmq
 
 from kernelet.contracts.sampling import SamplerParams
 from kernelet.engine.remote.connection import Connection
-from kernelet.engine.remote.messages import Abort, Add, Call, Died, Goodbye, Hello, Reply, Show, Shown, Started, Step
+from kernelet.engine.remote.messages import (
+    Abort,
+    Add,
+    Call,
+    Died,
+    Goodbye,
+    Hello,
+    Reply,
+    Show,
+    Shown,
+    Started,
+    StateChange,
+    Step,
+)
 from kernelet.request.status import FinishReason
 from kernelet.testing.null.harness import null_request
 from kernelet.testing.null.tokens import generate
@@ -224,9 +237,11 @@ def test_an_idle_engine_looks_after_its_workers_and_a_busy_one_says_so(frontend,
     until(lambda: not engine.progress.pulse().busy)
 
 
-def test_the_state_of_the_engine_is_in_its_pulse(frontend, engine, until):
-    one = frontend(0)
+def test_everybody_is_told_of_another_state_before_the_reply_to_its_call(frontend, engine):
+    one, other = frontend(0), frontend(1)
     for number, (name, state) in enumerate((("sleep", "asleep"), ("wake_up", "ready"), ("drain", "draining"))):
         one.say(Call(number=number, name=name, arguments=[1] if name == "sleep" else []))
-        assert one.hear(Reply).failure is None
-        until(lambda state=state: engine.progress.pulse().state == state)
+        assert one.hear((StateChange, Reply)) == StateChange(state=state)
+        assert one.hear((StateChange, Reply)) == Reply(number=number)
+        assert other.hear(StateChange).state == state
+    assert (one.started.state, frontend(2).started.state) == ("ready", "draining")
