@@ -1,0 +1,115 @@
+"""The message as it grows, and the text that may still become a call."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+from kernelet.contracts.parsing import CONTENT, REASONING
+from kernelet.request.message import ParsedMessage, ToolCall
+from kernelet.text.parsing.parameters import Parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+    from kernelet.contracts.parsing import CallName
+
+
+def new_call_id() -> str:
+    """An id as OpenAI's API has them."""
+    return f"call_{uuid.uuid4().hex[:24]}"
+
+
+class Draft:
+    """What scanners write to.
+
+    Args:
+        tools: The functions, for the types of their parameters.
+        new_id: Makes the id of a call.
+        drops_calls: Neither calls nor their markers become part of the message.
+    """
+
+    def __init__(
+        self,
+        tools: Iterable[Mapping[str, Any]] = (),
+        new_id: Callable[[], str] = new_call_id,
+        *,
+        drops_calls: bool = False,
+    ) -> None:
+        self.message = ParsedMessage()
+        self.parameters = Parameters(None, self.arguments)
+        self._schemas = {tool["name"]: tool.get("parameters") for tool in tools}
+        self._new_id = new_id
+        self._drops = drops_calls
+        self._expected: list[str] | None = None
+        self._call: ToolCall | None = None
+
+    @property
+    def expects_call(self) -> bool:
+        """Whether a call was opened whose name is not known."""
+        return self._expected is not None
+
+    def write(self, into: str, text: str) -> None:
+        """Text for the user or reasoning; empty ``into`` drops it, unless it belongs to a call that may not come."""
+        if not text:
+            return
+        if into == CONTENT:
+            self.give_up()
+            self.message.content += text
+        elif into == REASONING:
+            self.message.reasoning += text
+        else:
+            self.expect(text)
+
+    def open(self, marker: str) -> None:
+        """A call is expected."""
+        self.end()
+        self._expected = [*(self._expected or []), marker]
+
+    def expect(self, text: str) -> None:
+        """Text that belongs to the call that is expected; nothing if none is."""
+        if self._expected is not None:
+            self._expected.append(text)
+
+    def begin(self, name: CallName) -> None:
+        """A call's name is known."""
+        self.end()
+        self._expected = None
+        self._call = ToolCall(id=name.id or self._new_id(), name=name.name)
+        self.parameters = Parameters(self._schemas.get(name.name), self.arguments)
+        if not self._drops:
+            self.message.tool_calls.append(self._call)
+
+    def arguments(self, text: str) -> None:
+        """More of the open call's arguments."""
+        if self._call is not None:
+            self._call.arguments += text
+
+    def end(self) -> None:
+        """The open call has ended; one without arguments gets an empty object."""
+        self.parameters.close()
+        if self._call is not None and not self._call.arguments:
+            self._call.arguments = "{}"
+        self._call = None
+
+    def leave(self) -> None:
+        """The open call stays as it came."""
+        self._call = None
+
+    def give_up(self, text: str = "") -> None:
+        """No call came: what belonged to it is content, as generated.
+
+        Args:
+            text: That came after what was given to ``expect``.
+        """
+        expected, self._expected = self._expected or [], None
+        if not self._drops:
+            self.message.content += "".join([*expected, text])
+
+    def finish(self, *, cut: bool) -> None:
+        """The text has ended; a call that was not cut ends with it."""
+        if self._expected is not None:
+            self.give_up()
+        if not cut:
+            self.end()

@@ -1,0 +1,109 @@
+"""Runs a table over the text of one choice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kernelet.text.parsing.draft import Draft, new_call_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from kernelet.request.message import ParsedMessage
+    from kernelet.text.detokenizer import Span
+    from kernelet.text.parsing.scanner import Step
+    from kernelet.text.parsing.table import CompiledTable
+
+
+class OutputParser:
+    """One choice of one request; make one for each.
+
+    The message does not depend on how the text was cut into spans, and no character is looked at twice but for those
+    of a marker that the next state begins with.
+
+    Args:
+        table: What to run.
+        tools: The functions that may be called, for the types of their parameters.
+        drops_calls: Neither calls nor their markup become part of the message.
+
+    Attributes:
+        looked: Characters looked at until now.
+    """
+
+    def __init__(
+        self, table: CompiledTable, tools: Iterable[Mapping[str, Any]] = (), *, drops_calls: bool = False
+    ) -> None:
+        self._table = table
+        self._draft = Draft(tools, table.table.new_id or new_call_id, drops_calls=drops_calls)
+        self._state = table.table.start
+        self._scanner = table.scanner(self._state, self._draft, fresh=True)
+        self._dropped = ""
+        self.looked = 0
+
+    @property
+    def message(self) -> ParsedMessage:
+        """What was parsed until now; it grows."""
+        return self._draft.message
+
+    @property
+    def in_reasoning(self) -> bool:
+        """Whether the model thinks now."""
+        return self._table.thinks(self._state)
+
+    def push(self, spans: Iterable[Span]) -> None:
+        """More of the choice."""
+        for span in spans:
+            thought = self.in_reasoning
+            if span.special and span.text in self._table.tokens:
+                self._token(span.text)
+            else:
+                self._text(span.text)
+            if thought or self.in_reasoning:
+                self._draft.message.num_reasoning_tokens += len(span.token_ids)
+
+    def finish(self, *, cut: bool = False) -> ParsedMessage:
+        """No more text comes: what was held back becomes part of the message.
+
+        Args:
+            cut: The text is not whole (its length was limited, it was aborted): an open call stays as it is.
+        """
+        self._scanner.finish()
+        self._draft.finish(cut=cut)
+        return self.message
+
+    def _text(self, text: str) -> None:
+        place = 0
+        while place < len(text):
+            if self._dropped:
+                kept = text[place:].lstrip(self._dropped)
+                self.looked += len(text) - place - len(kept)
+                place = len(text) - len(kept)
+                if not kept:
+                    return
+                self._dropped = ""
+            step = self._scanner.feed(text[place:])
+            place += step.used
+            self.looked += step.used
+            self._follow(step)
+
+    def _token(self, marker: str) -> None:
+        self._dropped = ""
+        step = self._scanner.token(marker)
+        while step.to is not None and step.used == 0:
+            self._follow(step)
+            step = self._scanner.token(marker)
+        self.looked += len(marker)
+        self._follow(step)
+        if step.used < len(marker):
+            self._text(marker[step.used :])
+
+    def _follow(self, step: Step) -> None:
+        if step.to is None:
+            return
+        self._state = step.to
+        self._scanner = self._table.scanner(step.to, self._draft, fresh=step.fresh)
+        self._dropped = ""
+        if step.again:
+            self._text(step.again)
+        self._dropped = step.after

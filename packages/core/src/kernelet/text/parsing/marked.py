@@ -1,0 +1,215 @@
+"""Scanners of text that a marker ends: content, reasoning, names, headers, values."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+from kernelet.contracts.parsing import CONTENT
+from kernelet.text.parsing.matcher import Found, Matcher
+from kernelet.text.parsing.scanner import Scanner, Step
+
+if TYPE_CHECKING:
+    from kernelet.contracts.parsing import Exit, HeaderState, NameState, ParameterNameState, ParameterValueState
+    from kernelet.text.parsing.draft import Draft
+    from kernelet.text.parsing.matcher import Patterns
+
+
+class MarkedScanner(Scanner):
+    """Text up to a marker.
+
+    Args:
+        patterns: The exits.
+        draft: What is written to.
+        fresh: Exits that count at the start may come.
+    """
+
+    def __init__(self, patterns: Patterns, draft: Draft, *, fresh: bool = True) -> None:
+        self._matcher = Matcher(patterns, fresh=fresh)
+        self._draft = draft
+
+    def feed(self, text: str) -> Step:
+        """Takes text up to the first marker."""
+        return self._take(self._matcher.feed(text))
+
+    def token(self, marker: str) -> Step:
+        """Takes a marker; one that no exit has is text."""
+        found = self._matcher.token(marker)
+        return self.feed(marker) if found is None else self._take(found)
+
+    def finish(self) -> None:
+        """Text that was held back is text."""
+        if text := self._matcher.flush():
+            self.add(text)
+        self.end()
+
+    def _take(self, found: Found) -> Step:
+        if found.text:
+            self.add(found.text)
+        if found.exit is None:
+            return Step(found.used)
+        return self.leave(found, found.exit)
+
+    def leave(self, found: Found, exit_: Exit) -> Step:
+        """A marker ended the text."""
+        to = self.exit(exit_, found.marker)
+        return Step(found.used, to, again=exit_.parts[-1] if exit_.keeps else "", after=exit_.after)
+
+    @abstractmethod
+    def add(self, text: str) -> None:
+        """More text."""
+
+    def exit(self, exit_: Exit, marker: str) -> str:
+        """Notes what an exit means for calls, and returns the state that follows.
+
+        Args:
+            exit_: What ended the text.
+            marker: As it stood in the text.
+        """
+        shown = marker.removesuffix(exit_.parts[-1]) if exit_.keeps else marker
+        if exit_.closes:
+            self._draft.end()
+        if exit_.opens:
+            self._draft.open(shown)
+        else:
+            self._draft.expect(shown)
+        return exit_.to
+
+    def end(self) -> None:
+        """The text has ended without a marker."""
+
+
+class TextScanner(MarkedScanner):
+    """Text for the user, reasoning, or text that is dropped."""
+
+    def __init__(self, patterns: Patterns, draft: Draft, into: str, skip: str, *, fresh: bool) -> None:
+        super().__init__(patterns, draft, fresh=fresh)
+        self._into = into
+        self._skip = skip
+
+    def add(self, text: str) -> None:
+        """Writes it."""
+        if self._skip:
+            text = text.lstrip(self._skip)
+            if not text:
+                return
+            self._skip = ""
+        self._draft.write(self._into, text)
+
+
+class CapturedScanner(MarkedScanner):
+    """A short text that is read as a whole. One that reaches its limit is content."""
+
+    def __init__(self, patterns: Patterns, draft: Draft, limit: int) -> None:
+        super().__init__(patterns, draft)
+        self._left = limit
+        self._text: list[str] = []
+
+    def feed(self, text: str) -> Step:
+        """Takes text up to the marker or the limit."""
+        step = super().feed(text[: self._left])
+        self._left -= step.used
+        if step.to is not None or self._left > 0:
+            return step
+        self.add(self._matcher.flush())
+        return Step(step.used, self.refuse(), fresh=False)
+
+    def add(self, text: str) -> None:
+        """Keeps it."""
+        self._text.append(text)
+
+    def refuse(self, marker: str = "") -> str:
+        """What was read is content; returns the state of content."""
+        self._draft.give_up(self.text + marker)
+        return CONTENT
+
+    @property
+    def text(self) -> str:
+        """What came until now."""
+        return "".join(self._text)
+
+
+class NameScanner(CapturedScanner):
+    """The name of a function."""
+
+    def __init__(self, patterns: Patterns, draft: Draft, state: NameState) -> None:
+        super().__init__(patterns, draft, state.limit)
+        self._state = state
+
+    def exit(self, exit_: Exit, marker: str) -> str:
+        """The call begins, if the text is a name."""
+        name = self._state.read(self.text)
+        if not name.name:
+            return self.refuse(marker)
+        self._draft.begin(name)
+        return super().exit(exit_, marker)
+
+    def end(self) -> None:
+        """A name that is not known to be whole is none."""
+        self.refuse()
+
+
+class HeaderScanner(CapturedScanner):
+    """Text that says what comes."""
+
+    def __init__(self, patterns: Patterns, draft: Draft, state: HeaderState) -> None:
+        super().__init__(patterns, draft, state.limit)
+        self._state = state
+
+    def exit(self, exit_: Exit, marker: str) -> str:
+        """What the header says."""
+        turn = self._state.read(self.text)
+        super().exit(exit_, marker)
+        if turn.call is not None:
+            self._draft.begin(turn.call)
+        return turn.to
+
+    def end(self) -> None:
+        """A header that never ended said nothing, and is shown only where a call was expected."""
+        if self._draft.expects_call:
+            self.refuse()
+
+
+class ParameterNameScanner(CapturedScanner):
+    """The name of a parameter of the open call."""
+
+    def __init__(self, patterns: Patterns, draft: Draft, state: ParameterNameState) -> None:
+        super().__init__(patterns, draft, state.limit)
+        self._state = state
+
+    def exit(self, exit_: Exit, marker: str) -> str:
+        """The parameter begins."""
+        self._draft.parameters.key(self._state.read(self.text))
+        return super().exit(exit_, marker)
+
+    def refuse(self, marker: str = "") -> str:
+        """A text too long for a name ends the call."""
+        self._draft.end()
+        return super().refuse(marker)
+
+
+class ParameterValueScanner(MarkedScanner):
+    """The value of a parameter of the open call."""
+
+    def __init__(self, patterns: Patterns, draft: Draft, state: ParameterValueState) -> None:
+        super().__init__(patterns, draft)
+        self._skip = state.skip
+
+    def add(self, text: str) -> None:
+        """More of the value."""
+        while self._skip and text:
+            if text[0] not in self._skip:
+                self._skip = ""
+                break
+            self._skip = self._skip.replace(text[0], "", 1)
+            text = text[1:]
+        self._draft.parameters.value(text)
+
+    def exit(self, exit_: Exit, marker: str) -> str:
+        """The value has ended."""
+        self._draft.parameters.end_value()
+        return super().exit(exit_, marker)
+
+    def end(self) -> None:
+        """A value that was cut is as it came."""
+        self._draft.parameters.end_value()
