@@ -6,7 +6,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from kernelet.contracts.parsing import CONTENT, REASONING
-from kernelet.request.message import ParsedMessage, ToolCall
+from kernelet.request.message import TOOL_CALL, ParsedMessage, Run, ToolCall
 from kernelet.text.parsing.parameters import Parameters
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ class Draft:
         self._drops = drops_calls
         self._expected: list[str] | None = None
         self._call: ToolCall | None = None
+        self._num_tokens = 0
+        self._early: tuple[str, int] = ("", 0)
 
     @property
     def expects_call(self) -> bool:
@@ -56,9 +58,10 @@ class Draft:
             return
         if into == CONTENT:
             self.give_up()
-            self.message.content += text
+            self._content(text)
         elif into == REASONING:
             self.message.reasoning += text
+            self._run(REASONING).length += len(text)
         else:
             self.expect(text)
 
@@ -80,6 +83,7 @@ class Draft:
         self.parameters = Parameters(self._schemas.get(name.name), self.arguments)
         if not self._drops:
             self.message.tool_calls.append(self._call)
+            self._run(TOOL_CALL)
 
     def arguments(self, text: str) -> None:
         """More of the open call's arguments."""
@@ -105,7 +109,7 @@ class Draft:
         """
         expected, self._expected = self._expected or [], None
         if not self._drops:
-            self.message.content += "".join([*expected, text])
+            self._content("".join([*expected, text]))
 
     def finish(self, *, cut: bool) -> None:
         """The text has ended; a call that was not cut ends with it."""
@@ -113,3 +117,27 @@ class Draft:
             self.give_up()
         if not cut:
             self.end()
+
+    def count(self, kind: str, num_tokens: int) -> None:
+        """Tokens came whose text is of a kind, though it may still be held back; empty: of none."""
+        first, self._num_tokens = self._num_tokens, self._num_tokens + num_tokens
+        runs = self.message.runs
+        if runs and runs[-1].kind == kind != TOOL_CALL:
+            runs[-1].tokens = range(runs[-1].tokens.start, self._num_tokens)
+            self._early = ("", 0)
+        elif self._early[0] != kind:
+            self._early = (kind, first)
+
+    def _content(self, text: str) -> None:
+        if text:
+            self.message.content += text
+            self._run(CONTENT).length += len(text)
+
+    def _run(self, kind: str) -> Run:
+        """The run that goes on; another one where the last is of another kind."""
+        runs = self.message.runs
+        if kind == TOOL_CALL or not runs or runs[-1].kind != kind:
+            early, self._early = self._early, ("", 0)
+            first = early[1] if early[0] == kind else self._num_tokens
+            runs.append(Run(kind=kind, tokens=range(0) if kind == TOOL_CALL else range(first, self._num_tokens)))
+        return runs[-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kernelet.contracts.parsing import REASONING
 from kernelet.text.parsing.draft import Draft, new_call_id
 
 if TYPE_CHECKING:
@@ -49,18 +50,17 @@ class OutputParser:
     @property
     def in_reasoning(self) -> bool:
         """Whether the model thinks now."""
-        return self._table.thinks(self._state)
+        return self._table.writes(self._state) == REASONING
 
     def push(self, spans: Iterable[Span]) -> None:
         """More of the choice."""
         for span in spans:
-            thought = self.in_reasoning
+            before = self._table.writes(self._state)
             if span.special and span.text in self._table.tokens:
                 self._token(span.text)
             else:
                 self._text(span.text)
-            if thought or self.in_reasoning:
-                self._draft.message.num_reasoning_tokens += len(span.token_ids)
+            self._count(before, len(span.token_ids))
 
     def finish(self, *, cut: bool = False) -> ParsedMessage:
         """No more text comes: what was held back becomes part of the message.
@@ -71,6 +71,16 @@ class OutputParser:
         self._scanner.finish()
         self._draft.finish(cut=cut)
         return self.message
+
+    def _count(self, before: str, num_tokens: int) -> None:
+        """Tokens of a span, which began where ``before`` was written; markers are reasoning's or nobody's."""
+        after, message = self._table.writes(self._state), self._draft.message
+        if REASONING in (before, after):
+            message.num_reasoning_tokens += num_tokens
+            self._draft.count(REASONING, num_tokens)
+        else:
+            wrote = before == after or (bool(message.runs) and message.runs[-1].kind == after)
+            self._draft.count(after if wrote else "", num_tokens)
 
     def _text(self, text: str) -> None:
         place = 0

@@ -134,10 +134,10 @@ class CompiledTable:
             case ParameterValueState():
                 return ParameterValueScanner(patterns, draft, state)
 
-    def thinks(self, name: str) -> bool:
-        """Whether text of this state is reasoning."""
+    def writes(self, name: str) -> str:
+        """What text of this state becomes: ``CONTENT``, ``REASONING``, or empty."""
         state = self._states[name]
-        return isinstance(state, TextState) and state.into == REASONING
+        return state.into if isinstance(state, TextState) else ""
 
 
 def exits_of(state: State) -> Collection[Exit]:
