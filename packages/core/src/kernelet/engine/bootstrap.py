@@ -24,6 +24,7 @@ from kernelet.engine.core_client import CoreClient
 from kernelet.engine.driver import RunningCore
 from kernelet.engine.executors import select_executor
 from kernelet.engine.frontend import Frontend
+from kernelet.engine.garbage import no_collection
 from kernelet.engine.in_process import InProcessClient
 from kernelet.engine.input_processor import InputProcessor
 from kernelet.engine.io_processor import make_io_processor
@@ -106,6 +107,7 @@ def find_model(name: str, kernel: Kernel) -> Path:
     return resolve_model(name, kernel.model_source, known, absent=kernel.absent_sources)
 
 
+@no_collection()
 def configure_engine(
     model: str, resolved: ResolvedOptions, objects: Sequence[object] = (), endpoints: Sequence[str] = ()
 ) -> Configured:
@@ -134,6 +136,7 @@ def configure_engine(
     )
 
 
+@no_collection()
 def join_engine(manifest: bytes, config: EngineConfig, role: ProcessRole = ProcessRole.ENGINE) -> Configured:
     """What ``configure_engine`` decided in the parent, in a child: the same plugins, proven, and nothing decided anew.
 
@@ -162,6 +165,7 @@ def start_in_process(configured: Configured) -> CoreClient:
     return InProcessClient(lambda: start_core(configured))
 
 
+@no_collection()
 def start(configured: Configured, launch: Callable[[Configured], CoreClient] = start_in_process) -> Frontend:
     """Makes what the frontend needs, then starts the engine.
 
@@ -213,6 +217,7 @@ def helper_plugins(kernel: Kernel) -> PluginsOfHelper:
     return PluginsOfHelper(manifest=kernel.manifest.encode(), config=kernel.config)
 
 
+@no_collection()
 def start_core(configured: Configured, *, with_loggers: bool = True) -> RunningCore:
     """Executor and core; called on the engine's thread.
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 from types import TracebackType
-from typing import Self, TextIO
+from typing import TYPE_CHECKING, Self, TextIO
 
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as RichProgress
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
 
 
 class Progress:
@@ -22,9 +21,7 @@ class Progress:
 
     def __init__(self, label: str, total: int, stream: TextIO | None = None) -> None:
         stream = stream or sys.stderr
-        console = Console(file=stream)
-        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-        self._bar = RichProgress(*columns, console=console, transient=True) if stream.isatty() else None
+        self._bar = _bar(stream) if stream.isatty() else None
         self._task = self._bar.add_task(label, total=total) if self._bar else None
         self.done = 0
 
@@ -44,3 +41,12 @@ class Progress:
         self.done += nbytes
         if self._bar and self._task is not None:
             self._bar.advance(self._task, nbytes)
+
+
+def _bar(stream: TextIO) -> RichProgress:
+    """A bar on a terminal; only there is the library that draws it imported."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=Console(file=stream), transient=True)

@@ -7,17 +7,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from jinja2 import Template, TemplateError, TemplateSyntaxError
-
 from kernelet.errors import ChatTemplateError
 from kernelet.text.chat_messages import join_text_parts, plain, plain_list_of_objects, plain_messages
 from kernelet.text.folder import read_json
-from kernelet.text.jinja_environment import TemplateRaisedError, make_environment
-from kernelet.text.template_source import TemplateFacts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
+
+    from kernelet.text.compiled_template import CompiledTemplate, Compiler
+    from kernelet.text.template_source import TemplateFacts
 
 _RESERVED: Final = frozenset({"messages", "tools", "documents", "add_generation_prompt"})
 # Ends in a space so that a template which trims contents shows that it does.
@@ -43,8 +42,9 @@ class ChatTemplate:
     ) -> None:
         self.templates = dict(templates)
         self._special_tokens = dict(special_tokens)
-        self._environment = make_environment(now)
-        self._compiled: dict[str, tuple[Template, TemplateFacts]] = {}
+        self._now = now
+        self._compiler: Compiler | None = None
+        self._compiled: dict[str, CompiledTemplate] = {}
         self._lock = threading.Lock()
 
     @classmethod
@@ -96,13 +96,13 @@ class ChatTemplate:
             raise ChatTemplateError(
                 "continue_final_message and add_generation_prompt exclude each other: set add_generation_prompt=False"
             )
-        compiled, facts = self._compile(self._choose(template, has_tools=tools is not None))
+        compiled = self._compile(self._choose(template, has_tools=tools is not None))
+        facts = compiled.facts
         chat = plain_messages(messages)
         if not facts.reads_content_parts:
             chat = join_text_parts(chat)
         last = _mark_end(chat) if continue_final_message else ""
-        text = self._run(
-            compiled,
+        text = compiled.render(
             {
                 **self._special_tokens,
                 **_checked_variables(template_kwargs or {}, facts),
@@ -110,7 +110,7 @@ class ChatTemplate:
                 "tools": plain_list_of_objects(tools, "tools"),
                 "documents": plain_list_of_objects(documents, "documents"),
                 "add_generation_prompt": add_generation_prompt,
-            },
+            }
         )
         return _cut_at_mark(text, last) if continue_final_message else text
 
@@ -138,40 +138,21 @@ class ChatTemplate:
             "give one, or send a plain prompt instead of messages"
         )
 
-    def _compile(self, source: str) -> tuple[Template, TemplateFacts]:
+    def _compile(self, source: str) -> CompiledTemplate:
         with self._lock:
             if source in self._compiled:
                 return self._compiled[source]
-        try:
-            tree = self._environment.parse(source)
-            found = self._environment.from_string(source), TemplateFacts.of(tree)
-        except TemplateSyntaxError as error:
-            raise ChatTemplateError(
-                f"the chat template is not valid Jinja (line {error.lineno}): {error.message}: "
-                "correct it, or name another template"
-            ) from error
-        except MemoryError:
-            raise
-        except Exception as error:  # too deep for Jinja or for Python's compiler
-            raise ChatTemplateError(f"the chat template does not compile: {type(error).__name__}: {error}") from error
+            if self._compiler is None:
+                # here, since an engine that no one chats with starts sooner without Jinja
+                from kernelet.text.compiled_template import Compiler
+
+                self._compiler = Compiler(self._now)
+        found = self._compiler.compile(source)
         with self._lock:
             if len(self._compiled) >= _MAX_COMPILED:
                 self._compiled.pop(next(iter(self._compiled)))
             self._compiled[source] = found
         return found
-
-    @staticmethod
-    def _run(compiled: Template, variables: dict[str, Any]) -> str:
-        try:
-            return compiled.render(variables)
-        except TemplateRaisedError as error:
-            raise ChatTemplateError(f"the chat template refused the messages: {error.message}") from error
-        except TemplateError as error:
-            raise ChatTemplateError(f"the chat template failed: {error.message}") from error
-        except MemoryError:
-            raise
-        except Exception as error:  # a template is code of somebody else: it may raise anything
-            raise ChatTemplateError(f"the chat template failed: {type(error).__name__}: {error}") from error
 
 
 def _named(value: Any) -> dict[str, str]:

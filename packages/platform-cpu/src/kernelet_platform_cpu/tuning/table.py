@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from functools import cache
+from dataclasses import dataclass, fields
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -90,7 +90,7 @@ class Row:
 
     def items(self) -> Sequence[tuple[str, str | int]]:
         """Fields in the order of the file."""
-        return tuple(asdict(self).items())
+        return tuple((field.name, getattr(self, field.name)) for field in fields(self))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +99,7 @@ class KernelTable:
 
     rows: tuple[Row, ...]
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Of the rows; comments and the file's name change nothing."""
         return hashlib.sha256(repr([row.items() for row in self.rows]).encode()).hexdigest()[:12]
