@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 
 PROC = Path("/proc")
-NUMBER = re.compile(r":\[\d+\]$|-\d+$")
+NUMBER = re.compile(r":\[\d+\]$|-\d+$|-\w{8}(?= \(deleted\)$)")
+"""What differs from one socket, generation or shared memory to the next."""
 
 
 def children(pid: int) -> list[int]:
@@ -34,7 +35,7 @@ def alive(pid: int) -> bool:
 
 
 def open_files(pid: int) -> list[str]:
-    """What each descriptor is: ``socket``, ``pipe``, ``anon_inode:[eventpoll]``, a path, without a last number."""
+    """What each descriptor is: ``socket``, ``pipe``, ``anon_inode:[eventpoll]``, a path, without what numbers it."""
     found = []
     for entry in (PROC / str(pid) / "fd").iterdir():
         try:

@@ -20,10 +20,6 @@ def body(stream, choices, *, length=5, count=1500, seed=0):
     return {"model": "null", "prompt": prompt, "max_tokens": count, "ignore_eos": True, "stream": stream, "n": choices}
 
 
-def level(server, name):
-    return sum(value for key, value in server.metrics().items() if name in key)
-
-
 @contextlib.asynccontextmanager
 async def clients(server, bodies):
     async with contextlib.AsyncExitStack() as stack:
@@ -36,10 +32,10 @@ async def queued(server, stream):
         for holder in holders:
             await holder.read(parts=1)
         async with clients(server, [body(stream, 1 + place % 2, seed=place) for place in range(CLIENTS)]) as waiting:
-            await until(lambda: level(server, "waiting") >= CLIENTS, "they wait")
+            await until(lambda: server.level("waiting") >= CLIENTS, "they wait")
             for one in waiting:
                 one.vanish()
-            await until(lambda: level(server, "waiting") <= OTHERS, "none of them waits any more")
+            await until(lambda: server.level("waiting") <= OTHERS, "none of them waits any more")
         for holder in holders:
             holder.vanish()
 
@@ -48,7 +44,7 @@ async def prefill(server, stream):
     """Their prompts take long."""
     bodies = [body(stream, 1 + place % 2, seed=place, length=3000, count=500) for place in range(CLIENTS)]
     async with clients(server, bodies) as started:
-        await until(lambda: level(server, "waiting") + level(server, "running") >= CLIENTS, "they are there")
+        await until(lambda: server.level("waiting") + server.level("running") >= CLIENTS, "they are there")
         for one in started:
             one.vanish()
         assert not any(one.answer.parts for one in started)
@@ -64,7 +60,7 @@ async def decode(server, stream):
             one.vanish()
 
         if not stream:
-            await until(lambda: level(server, "running") == SLOTS, "they run")
+            await until(lambda: server.level("running") == SLOTS, "they run")
         await asyncio.gather(*map(some, started))
 
 

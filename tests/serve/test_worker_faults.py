@@ -13,6 +13,7 @@ from live_server import LiveServer
 from soaking import Texts
 
 CLIENTS = 20
+PLUGINS = "core,platform-cpu,models-decoder,server-openai,stats-prometheus,probe_plugin:plugin"
 AGAIN = 40
 
 
@@ -34,7 +35,7 @@ class Asked:
 def test_the_engine_comes_back_with_all_workers(tiny_folder, all_plugins, fault):
     known = [Asked(one.prompt, one.count, one.completion) for one in Texts.of_engine(str(tiny_folder)).all]
     flags = "--tensor-parallel-size", 2, "--dtype", "float64", "--restart-engine", "--served-model-name", "tiny"
-    plugins = {"KERNELET_PLUGINS": "probe_plugin:plugin", "KERNELET_PLATFORM": "cpu"}
+    plugins = {"KERNELET_PLUGINS": PLUGINS, "KERNELET_PLATFORM": "cpu"}
 
     async def run(server):
         async with checked_load(server.url, CLIENTS, known, "tiny") as load:
@@ -42,8 +43,8 @@ def test_the_engine_comes_back_with_all_workers(tiny_folder, all_plugins, fault)
             workers = server.pids("worker")
             assert len(workers) == 2
             os.kill(workers[1], fault)
-            await until(lambda: server.request("/ready")[0] == 503, "it is not ready", 400)
-            await until(lambda: server.request("/ready")[0] == 200, "it is ready again", 500)
+            for ready in (False, True):
+                await asyncio.to_thread(server.wait_ready, ready=ready, seconds=400)
             answered = load.answered
             await until(lambda: load.answered >= answered + AGAIN, "answers come again")
             assert not set(workers) & set(server.pids())

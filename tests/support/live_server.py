@@ -163,6 +163,10 @@ class LiveServer:
         assert status == 200, body
         return parse_metrics(body.decode())
 
+    def level(self, name: str) -> float:
+        """Of all metrics with this in their name."""
+        return sum(value for key, value in self.metrics().items() if name in key)
+
     def snapshot(self) -> Snapshot:
         """As of now, with an empty prefix cache."""
         self.request("/reset_prefix_cache", b"", admin=True)

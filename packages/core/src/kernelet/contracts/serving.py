@@ -293,7 +293,10 @@ class Server(ABC):
 
     @abstractmethod
     def stop_now(self) -> None:
-        """Closes every connection; ``run`` then returns soon. From any thread; may be called again."""
+        """Closes every connection; ``run`` then returns soon. From any thread; may be called again.
+
+        What runs in the engine has just failed with EngineDeadError: a server gives its clients that error for a moment.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)

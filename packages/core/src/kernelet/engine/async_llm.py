@@ -153,6 +153,10 @@ class AsyncLLM(PoolingClient, StartedEngine, EngineClient):
         await self._open.drain()  # first: answers of these may still be sent to the engine, see OwnedRequest
         await asyncio.to_thread(self._frontend.client.drain)
 
+    def cut(self, reason: str) -> None:
+        """Ends what runs here with EngineDeadError, and takes no new requests. From any thread."""
+        self._open.cut(EngineDeadError(reason))
+
     async def shutdown(self) -> None:
         await asyncio.to_thread(self._finalizer)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -70,6 +71,7 @@ class OpenRequests:
 
     def __init__(self, check: Callable[[], None] = lambda: None) -> None:
         self.draining = False
+        self._end: str | None = None
         self._check = check
         self._mailboxes: dict[asyncio.AbstractEventLoop, Mailbox] = {}
         self._idle = asyncio.Event()
@@ -90,8 +92,8 @@ class OpenRequests:
         """
         if self._find(name) is not None:
             raise ParameterError("request_id", f"{name!r} is in use: choose another")
-        if self.draining:
-            raise EngineDeadError(DRAINING)
+        if self.draining or self._end is not None:
+            raise EngineDeadError(self._end or DRAINING)
         self._check()
         loop = asyncio.get_running_loop()
         mailbox = self._mailboxes.setdefault(loop, Mailbox(loop))
@@ -116,6 +118,13 @@ class OpenRequests:
         """Takes no new ones, and waits for those that are open."""
         self.draining = True
         await self._idle.wait()
+
+    def cut(self, error: EngineDeadError) -> None:
+        """Takes no new ones, and ends those that are open with an error. From any thread."""
+        self._end = str(error)
+        for mailbox in list(self._mailboxes.values()):
+            with contextlib.suppress(RuntimeError):  # the loop has ended, and all that ran in it
+                mailbox(error)
 
     def _find(self, name: str) -> Items | None:
         return next((box.queues[name] for box in self._mailboxes.values() if name in box.queues), None)

@@ -59,13 +59,11 @@ def run(start: FrontendStart, stopper: Stopper, said: BinaryIO) -> None:
     async def serve() -> None:
         await run_frontend(
             plan,
-            joined.plugins,
-            joined.engine,
+            joined,
             sockets,
             stopper,
             lambda: tell(said, Ready(manifest_digest=joined.manifest_digest)),
             index=start.index,
-            io_processors=joined.io_processors,
         )
         await joined.engine.shutdown()
 

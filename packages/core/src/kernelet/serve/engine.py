@@ -26,6 +26,7 @@ class Joined:
         plugins: Of this process.
         manifest_digest: Of these plugins.
         close: Lets go of the engine; in the parent it ends. May be called twice.
+        cut: Ends this frontend's requests with an error that says why. From any thread; may be called twice.
         address: Where another frontend finds it.
         io_processors: By name.
     """
@@ -34,6 +35,7 @@ class Joined:
     plugins: PluginView
     manifest_digest: str
     close: Callable[[], None]
+    cut: Callable[[str], None]
     address: str = ""
     io_processors: Mapping[str, Any] = field(default_factory=dict)
 
@@ -67,12 +69,13 @@ def make(configured: Configured, launch: Callable[[Configured], RemoteClient]) -
         return clients[0]
 
     frontend = start(configured, launched)
-    processor = frontend.io_processor
+    engine, processor = AsyncLLM.of(frontend), frontend.io_processor
     return Joined(
-        engine=AsyncLLM.of(frontend),
+        engine=engine,
         plugins=configured.kernel,
         manifest_digest=configured.kernel.manifest.digest,
         close=frontend.close,
+        cut=engine.cut,
         address=clients[0].folder,
         io_processors={} if processor is None else {processor.name: processor},
     )

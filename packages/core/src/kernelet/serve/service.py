@@ -91,15 +91,7 @@ class Service:
         return CUT + self._signal if self._cut else 0
 
     async def _serve(self, opened: asyncio.Future[None]) -> None:
-        await run_frontend(
-            self.plan,
-            self.joined.plugins,
-            self.joined.engine,
-            self.sockets,
-            self._stopper,
-            lambda: opened.set_result(None),
-            io_processors=self.joined.io_processors,
-        )
+        await run_frontend(self.plan, self.joined, self.sockets, self._stopper, lambda: opened.set_result(None))
 
     async def _judge(self, own: asyncio.Task[None]) -> None:
         """Raises what the own frontend failed with."""

@@ -72,6 +72,19 @@ def test_the_engines_death_comes_to_those_that_were_there():
     asyncio.run(main())
 
 
+def test_what_is_open_is_cut_from_another_thread_and_nothing_begins_after():
+    async def main():
+        requests, error = OpenRequests(), EngineDeadError("no time left")
+        with requests.enter("a") as (of_a, _), requests.enter("b") as (of_b, _):
+            from_another_thread(requests.cut, error)
+            assert [await of_a.get(), await of_b.get()] == [error, error]
+            with pytest.raises(EngineDeadError, match="no time left"), requests.enter("c"):
+                pass
+        return requests
+
+    asyncio.run(main()).cut(EngineDeadError("again"))
+
+
 def test_a_loop_that_is_closed_is_an_error_of_the_sink():
     requests, sinks = OpenRequests(), []
 

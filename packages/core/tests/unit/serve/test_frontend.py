@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from kernelet.contracts.serving import Endpoint, EndpointOffer, Server, ServerOffer
-from kernelet.serve.frontend import Stopper, run_frontend
+from kernelet.serve.engine import Joined
+from kernelet.serve.frontend import CUT, Stopper, run_frontend
 from kernelet.serve.plan import make_plan
 from kernelet.testing.plugin_view import FixedPlugins
 
@@ -49,12 +50,11 @@ VIEW = FixedPlugins(
 
 def run(stopper, engine, **fields):
     plan = make_plan(VIEW, None, ["e"], ["m"], 3)
+    joined = Joined(engine=engine, plugins=VIEW, manifest_digest="d", close=None, cut=engine.append, **fields)
     ready = []
 
     async def main():
-        task = asyncio.create_task(
-            run_frontend(plan, VIEW, engine, ["socket"], stopper, lambda: ready.append(True), index=2, **fields)
-        )
+        task = asyncio.create_task(run_frontend(plan, joined, ["socket"], stopper, lambda: ready.append(True), index=2))
         for _ in range(10):
             await asyncio.sleep(0)
         stopper.stop()
@@ -93,5 +93,5 @@ def test_stops_reach_a_server_that_comes_later():
     assert stopper.asked
     server = Waiting.__new__(Waiting)
     server.events, server.stopped = [], asyncio.Event()
-    stopper.attach(server)
-    assert server.events == ["stop", "stop_now"]
+    stopper.attach(server, server.events.append)
+    assert server.events == ["stop", CUT, "stop_now"], "requests are cut before their connections"

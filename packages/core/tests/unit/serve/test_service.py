@@ -80,7 +80,9 @@ def make(server, engine=None, timeout=60.0, **fields):
     start = type("Start", (), {"num_frontends": 1, "sockets": []})()
     return Service(
         plan=make_plan(plugins, None, [], ["m"]),
-        joined=Joined(engine=engine or Engine(), plugins=plugins, manifest_digest="d", close=lambda: None),
+        joined=Joined(
+            engine=engine or Engine(), plugins=plugins, manifest_digest="d", close=lambda: None, cut=lambda reason: None
+        ),
         sockets=[],
         others=Frontends(start=start, digest="d"),
         timeout=timeout,
