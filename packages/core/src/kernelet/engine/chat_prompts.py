@@ -77,6 +77,7 @@ def rendering(
     continue_final_message: bool = False,
     tools: Sequence[Mapping[str, Any]] | None = None,
     chat_template_kwargs: Mapping[str, Any] | None = None,
+    reasoning_effort: str | None = None,
 ) -> tuple[str | None, dict[str, Any]]:
     """Template (a name, source, or None for the model's own) and options, as ``ChatTemplate.render`` calls them."""
     return chat_template, {
@@ -84,6 +85,7 @@ def rendering(
         "continue_final_message": continue_final_message,
         "tools": tools,
         "template_kwargs": chat_template_kwargs,
+        "reasoning_effort": reasoning_effort,
     }
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kernelet.errors import ChatTemplateError
 from kernelet.text.chat_messages import join_text_parts, plain, plain_list_of_objects, plain_messages
 from kernelet.text.folder import read_json
+from kernelet.text.reasoning_effort import effort_variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -76,6 +77,7 @@ class ChatTemplate:
         continue_final_message: bool = False,
         template: str | None = None,
         template_kwargs: Mapping[str, Any] | None = None,
+        reasoning_effort: str | None = None,
     ) -> str:
         """The prompt. It has its own bos token where the model wants one: encode it without special tokens.
 
@@ -87,6 +89,7 @@ class ChatTemplate:
             continue_final_message: End inside the last message, so that the model continues it.
             template: Name of one of the model's templates, or source; None: the one that fits.
             template_kwargs: More variables of the template.
+            reasoning_effort: How much the model should think; what ``template_kwargs`` say of it comes first.
 
         Raises:
             ChatTemplateError: No template, messages of the wrong shape, a variable that the template does not know,
@@ -98,6 +101,7 @@ class ChatTemplate:
             )
         compiled = self._compile(self._choose(template, has_tools=tools is not None))
         facts = compiled.facts
+        effort = {} if reasoning_effort is None else effort_variables(reasoning_effort, facts.variables)
         chat = plain_messages(messages)
         if not facts.reads_content_parts:
             chat = join_text_parts(chat)
@@ -105,6 +109,7 @@ class ChatTemplate:
         text = compiled.render(
             {
                 **self._special_tokens,
+                **effort,
                 **_checked_variables(template_kwargs or {}, facts),
                 "messages": chat,
                 "tools": plain_list_of_objects(tools, "tools"),
