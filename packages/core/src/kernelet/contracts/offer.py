@@ -12,11 +12,12 @@ class Offer:
     """Base of all offers.
 
     Attributes:
-        name: Name that operators use in flags; unique within the domain.
+        name: Name that operators use in flags; unique within the domain; a tool and a reasoning parser may share one.
         target: Import string ``"package.module:Class"``, imported when the offer is selected.
         api: Contract version that the implementation was written for, e.g. ``"1.0"``.
         priority: Larger wins among those that fit and were not named.
-        requires: Offers that must be selected too, as ``"domain:name"``.
+        requires: Offers that must be selected too, as ``"domain:name"``; of parsers ``"tool-parser:name"`` and
+            ``"reasoning-parser:name"``.
         conflicts: Offers that must not be selected together with this one, as ``"domain:name"``.
         summary: One line for people.
         self_check: Import string of ``(Settings) -> None``, a quick check of what the implementation needs where it

@@ -42,6 +42,7 @@ API_VERSIONS = MappingProxyType(
         "executor": ApiVersion(1, 2),
         "sampling": ApiVersion(1, 1),
         "io": ApiVersion(1, 0),
+        "parsing": ApiVersion(1, 0),
         "stats": ApiVersion(2, 1),
         "serving": ApiVersion(1, 0),
     }

@@ -24,6 +24,7 @@ DOMAINS = (
     "executor",
     "sampling",
     "io",
+    "parsing",
     "stats",
     "serving",
 )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kernelet.contracts.lifecycle import ConfigChange, PluginOptions, ProcessRole
     from kernelet.contracts.model import ModelArchitectureOffer, ModelSourceOffer, WeightFormatOffer
     from kernelet.contracts.op import OpOffer, WeightKernelOffer
+    from kernelet.contracts.parsing import ReasoningParserOffer, ToolParserOffer
     from kernelet.contracts.platform import PlatformOffer
     from kernelet.contracts.quant import QuantOffer
     from kernelet.contracts.sampling import LogitsProcessorOffer
@@ -116,6 +117,14 @@ class IOHooks(_Domain):
         return self._host.call("kernelet_io_processors")
 
 
+class ParsingHooks(_Domain):
+    def tool_parsers(self) -> list[Answer[Sequence[ToolParserOffer]]]:
+        return self._host.call("kernelet_tool_parsers")
+
+    def reasoning_parsers(self) -> list[Answer[Sequence[ReasoningParserOffer]]]:
+        return self._host.call("kernelet_reasoning_parsers")
+
+
 class StatsHooks(_Domain):
     def stat_loggers(self) -> list[Answer[Sequence[StatLoggerOffer]]]:
         return self._host.call("kernelet_stat_loggers")
@@ -144,6 +153,7 @@ class Hooks:
         self.executor = ExecutorHooks(host)
         self.sampling = SamplingHooks(host)
         self.io = IOHooks(host)
+        self.parsing = ParsingHooks(host)
         self.stats = StatsHooks(host)
         self.serving = ServingHooks(host)
 

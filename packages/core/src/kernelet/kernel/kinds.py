@@ -14,6 +14,7 @@ from kernelet.contracts.io import IOProcessorOffer
 from kernelet.contracts.model import ModelArchitectureOffer, ModelSourceOffer, WeightFormatOffer
 from kernelet.contracts.offer import Offer
 from kernelet.contracts.op import OpOffer, WeightKernelOffer
+from kernelet.contracts.parsing import ReasoningParserOffer, ToolParserOffer
 from kernelet.contracts.platform import PlatformOffer
 from kernelet.contracts.quant import QuantOffer
 from kernelet.contracts.sampling import LogitsProcessorOffer
@@ -34,6 +35,8 @@ class Kind:
     Attributes:
         offer: The offer's class.
         domain: Its contract domain.
+        scope: What stands before the colon in ``"domain:name"``, and among whose offers a name has one owner; empty:
+            the domain.
         label: What people call it.
         package: What stands between ``kernelet-`` and a name in the name of a distribution that offers one.
         hook_name: Name of its hook.
@@ -51,11 +54,16 @@ class Kind:
     package: str
     hook_name: str
     collect: Callable[[Hooks], list[Answer[Any]]]
+    scope: str = ""
     flag: str = ""
     all_run: bool = False
     opt_in: str = ""
     named: Callable[[PluginsConfig], Sequence[str]] = _no_names
     claims: Callable[[Any], Sequence[str]] = _no_names
+
+    def key(self, offer: Offer) -> str:
+        """``"domain:name"`` of an offer."""
+        return f"{self.scope or self.domain}:{offer.name}"
 
     @property
     def plural(self) -> str:
@@ -217,6 +225,26 @@ KINDS: tuple[Kind, ...] = (
         hook_name="kernelet_io_processors",
         collect=lambda hooks: hooks.io.io_processors(),
         flag="--io-processor-plugin",
+    ),
+    Kind(
+        offer=ToolParserOffer,
+        domain="parsing",
+        label="tool parser",
+        package="parsers",
+        hook_name="kernelet_tool_parsers",
+        collect=lambda hooks: hooks.parsing.tool_parsers(),
+        scope="tool-parser",
+        flag="--tool-call-parser",
+    ),
+    Kind(
+        offer=ReasoningParserOffer,
+        domain="parsing",
+        label="reasoning parser",
+        package="parsers",
+        hook_name="kernelet_reasoning_parsers",
+        collect=lambda hooks: hooks.parsing.reasoning_parsers(),
+        scope="reasoning-parser",
+        flag="--reasoning-parser",
     ),
     Kind(
         offer=StatLoggerOffer,

@@ -132,7 +132,7 @@ def locked_plugin(record: Record) -> LockedPlugin:
         entry_point=candidate.entry_point,
         sha256=record.content_hash(),
         requires=tuple(sorted(candidate.required_distributions())),
-        offers={f"{kind.domain}:{offer.name}": offer_digest(offer) for kind, offer, _ in record.offers},
+        offers={kind.key(offer): offer_digest(offer) for kind, offer, _ in record.offers},
     )
 
 

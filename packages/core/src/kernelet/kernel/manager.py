@@ -331,10 +331,8 @@ class Kernel:
             SelectionError: listing all that does not fit.
         """
         unselected = {kind: self.offers(kind.offer) for kind in KINDS if not kind.flag}
-        present = {f"{kind.domain}:{o.offer.name}" for kind, offers in unselected.items() for o in offers}
-        running = {
-            f"{kind.domain}:{o.offer.name}": o for kind, offers in unselected.items() if kind.all_run for o in offers
-        }
+        present = {kind.key(o.offer) for kind, offers in unselected.items() for o in offers}
+        running = {kind.key(o.offer): o for kind, offers in unselected.items() if kind.all_run for o in offers}
         relations.check_relations(self._selected | running, present)
 
     def make_all(self, kind: type[Offer], *arguments: object) -> list[tuple[str, Any]]:
@@ -365,7 +363,7 @@ class Kernel:
         return pick.Request(kind=kind_of(kind), records=self._booted.records, purpose=purpose, how=how)
 
     def _chosen(self, kind: type[Offer], choice: Choice[O]) -> Choice[O]:
-        self._selected[f"{kind_of(kind).domain}:{choice.chosen.offer.name}"] = choice.chosen
+        self._selected[kind_of(kind).key(choice.chosen.offer)] = choice.chosen
         return choice
 
     def _platform_plugin(self) -> str:

@@ -77,11 +77,7 @@ def _entry(record: Record) -> ManifestEntry:
         version=candidate.version,
         entry_point=candidate.entry_point,
         content=record.content_hash(),
-        offers={
-            f"{kind.domain}:{offer.name}": offer_digest(offer)
-            for kind, offer, inactive in record.offers
-            if not inactive
-        },
+        offers={kind.key(offer): offer_digest(offer) for kind, offer, inactive in record.offers if not inactive},
         path=candidate.path,
     )
 

@@ -121,5 +121,11 @@ class Record:
         if not self.active:
             state, reason = self.state, self.reason
         return OfferReport(
-            domain=kind.domain, kind=kind.label, name=offer.name, state=state, reason=reason, summary=offer.summary
+            domain=kind.domain,
+            kind=kind.label,
+            name=offer.name,
+            state=state,
+            reason=reason,
+            summary=offer.summary,
+            scope=kind.scope,
         )

@@ -34,7 +34,10 @@ class Registry:
             )
         owners = dict(self._owners)
         for kind, offer in offers:
-            keys = [(kind.domain, offer.name), *((f"{kind.label} name", claim) for claim in kind.claims(offer))]
+            keys = [
+                (kind.scope or kind.domain, offer.name),
+                *((f"{kind.label} name", claim) for claim in kind.claims(offer)),
+            ]
             for key in keys:
                 if key in owners:
                     raise DuplicatePluginError(_duplicate_message(key, owners[key], plugin))

@@ -32,6 +32,7 @@ class OfferReport:
         state: Active, declined (a platform that is not here), blocked (opt-in and not named) or failed.
         reason: Why, where it is not plainly active.
         summary: The plugin's own line about it.
+        scope: What stands before its name, where it is not the domain.
     """
 
     domain: str
@@ -40,9 +41,10 @@ class OfferReport:
     state: State = State.ACTIVE
     reason: str = ""
     summary: str = ""
+    scope: str = ""
 
     def __str__(self) -> str:
-        return f"{self.domain}:{self.name}"
+        return f"{self.scope or self.domain}:{self.name}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,17 +5,33 @@ import inspect
 import pytest
 
 from kernelet.config import PluginsConfig
-from kernelet.contracts import attention, cache, executor, io, model, op, platform, quant, sampling, serving, stats
+from kernelet.contracts import (
+    attention,
+    cache,
+    executor,
+    io,
+    model,
+    op,
+    parsing,
+    platform,
+    quant,
+    sampling,
+    serving,
+    stats,
+)
+from kernelet.contracts.executor import SchedulerOffer
 from kernelet.contracts.model import ModelSourceOffer
 from kernelet.contracts.offer import Offer
+from kernelet.contracts.parsing import ParserOffer, ReasoningParserOffer, ToolParserOffer
 from kernelet.contracts.serving import EndpointOffer
 from kernelet.contracts.versions import API_VERSIONS
 from kernelet.kernel.kinds import KINDS, kind_of
 
 
 def test_every_offer_class_of_the_contracts_has_a_row():
-    modules = (attention, cache, executor, io, model, op, platform, quant, sampling, serving, stats)
-    classes = {c for m in modules for _, c in inspect.getmembers(m, inspect.isclass) if issubclass(c, Offer)} - {Offer}
+    modules = (attention, cache, executor, io, model, op, parsing, platform, quant, sampling, serving, stats)
+    classes = {c for m in modules for _, c in inspect.getmembers(m, inspect.isclass) if issubclass(c, Offer)}
+    classes -= {Offer, ParserOffer}  # what others have in common
     assert {kind.offer for kind in KINDS} == classes
     assert len(KINDS) == len(classes)
 
@@ -61,6 +77,12 @@ def test_claims():
     offer = ModelSourceOffer(name="s", target="a:B", models={"m1": "", "m2": ""})
     assert kind_of(ModelSourceOffer).claims(offer) == ("m1", "m2")
     assert kind_of(EndpointOffer).claims(EndpointOffer(name="e", target="a:B", prefix="/e")) == ("/e",)
+
+
+def test_a_tool_parser_and_a_reasoning_parser_may_share_a_name():
+    keys = [kind_of(kind).key(kind(name="x", target="a:b")) for kind in (ToolParserOffer, ReasoningParserOffer)]
+    assert keys == ["tool-parser:x", "reasoning-parser:x"]
+    assert kind_of(SchedulerOffer).key(SchedulerOffer(name="s", target="a:B")) == "executor:s"
 
 
 def test_not_a_kind():

@@ -5,6 +5,7 @@ import pytest
 from kernelet.contracts.cache import CachePolicyOffer, CacheSpecOffer
 from kernelet.contracts.executor import ExecutorOffer, SchedulerOffer
 from kernelet.contracts.model import ModelSourceOffer
+from kernelet.contracts.parsing import ReasoningParserOffer, ToolParserOffer
 from kernelet.errors import DuplicatePluginError, SealedRegistryError
 from kernelet.kernel.kinds import kind_of
 from kernelet.kernel.registry import Registry
@@ -47,6 +48,13 @@ def test_duplicates_name_both_owners_and_add_nothing(first, second, what):
 def test_a_plugin_may_not_offer_a_name_twice():
     with pytest.raises(DuplicatePluginError, match="plugin 'p' offers executor 'x' twice"):
         Registry().add("p", [entry(SchedulerOffer, "x"), entry(SchedulerOffer, "x")])
+
+
+def test_a_tool_and_a_reasoning_parser_may_share_a_name():
+    registry = Registry()
+    registry.add("p", [entry(ToolParserOffer, "x"), entry(ReasoningParserOffer, "x")])
+    with pytest.raises(DuplicatePluginError, match="tool-parser 'x' is offered by the plugins 'p' and 'q'"):
+        registry.add("q", [entry(ToolParserOffer, "x")])
 
 
 def test_sealed():

@@ -61,6 +61,6 @@ def _targets(kernel: Kernel) -> Iterator[Target]:
         for owned in kernel.offers(kind.offer):
             for field in IMPORT_STRINGS:
                 if text := getattr(owned.offer, field, ""):
-                    uses.setdefault((owned.plugin, text), []).append(f"{kind.domain}:{owned.offer.name} {field}")
+                    uses.setdefault((owned.plugin, text), []).append(f"{kind.key(owned.offer)} {field}")
     for (plugin, text), names in sorted(uses.items()):
         yield Target(plugin=plugin, text=text, uses=names)

@@ -52,7 +52,7 @@ def examine(job: Job) -> Examined:
         return Examined(cost=None, checks=[Check(what=f"import {job.target}", result="failed", message=text)])
     kernel = start(job)
     checks = [
-        _try(f"{kind.domain}:{owned.offer.name}", what, trial)
+        _try(kind.key(owned.offer), what, trial)
         for kind in KINDS
         for owned in kernel.offers(kind.offer)
         if owned.plugin == job.plugin

@@ -102,7 +102,7 @@ def _how(kernel: Kernel, kind: type[Offer]) -> str:
 
 def _relations(kernel: Kernel) -> Iterator[Finding]:
     """What offers say of each other, also of those that were not selected just now."""
-    active = {f"{kind.domain}:{owned.offer.name}": owned for kind in KINDS for owned in kernel.offers(kind.offer)}
+    active = {kind.key(owned.offer): owned for kind in KINDS for owned in kernel.offers(kind.offer)}
     for key, owned in sorted(active.items()):
         for wanted in owned.offer.requires:
             if wanted not in active:

@@ -36,6 +36,7 @@ from kernelet.contracts.model import (
 )
 from kernelet.contracts.offer import Offer, Settings
 from kernelet.contracts.op import DENSE, Op, OpOffer, Support, WeightKernel, WeightKernelOffer
+from kernelet.contracts.parsing import ParserContext, ParserTable, ReasoningParserOffer, ToolParserOffer
 from kernelet.contracts.platform import Device, PlatformOffer
 from kernelet.contracts.quant import QuantizationMethod, QuantOffer
 from kernelet.contracts.sampling import LogitsProcessor, LogitsProcessorOffer
@@ -216,6 +217,12 @@ def _logits_processor(subject: Subject) -> None:
     subject.target(subject.settings, VOCABULARY)
 
 
+def _parser(subject: Subject) -> None:
+    table = subject.target(ParserContext())
+    if not isinstance(table, ParserTable):
+        raise PluginError(f"{subject.offer.target} returned {type(table).__name__}, not ParserTable")
+
+
 def _stat_logger(subject: Subject) -> None:
     engine = EngineInfo(
         model="doctor",
@@ -246,6 +253,8 @@ MADE: Mapping[type[Offer], Trial] = MappingProxyType(
         ModelSourceOffer: _only_settings,
         SchedulerOffer: _scheduler,
         LogitsProcessorOffer: _logits_processor,
+        ToolParserOffer: _parser,
+        ReasoningParserOffer: _parser,
         StatLoggerOffer: _stat_logger,
         ServerOffer: _server,
     }

@@ -19,6 +19,7 @@ from kernelet.contracts.model import (
 )
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.op import Op, OpOffer, Support, WeightKernel, WeightKernelOffer
+from kernelet.contracts.parsing import ParserTable, ReasoningParserOffer, ToolParserOffer
 from kernelet.contracts.platform import PlatformOffer
 from kernelet.contracts.quant import QuantizationMethod, QuantOffer
 from kernelet.contracts.sampling import LogitsProcessor, LogitsProcessorOffer
@@ -127,6 +128,10 @@ class NoEndpoint(Endpoint):
     app = None
 
 
+def no_calls(context):
+    return ParserTable(start="content" if context.tools == () else "nowhere")
+
+
 BOTH = ["implements its contract", "made with the plugin's options"]
 PLATFORM = {"probe": "m:p", "config": "m:C", "worker": "m:W"}
 WEIGHTS = WeightFormatOffer(name="a", target="m:A", patterns=("*.a",))
@@ -149,6 +154,8 @@ GOOD = [
     (EndpointOffer(name="a", target="m:A", prefix="/a"), NoEndpoint, BOTH[:1]),
     (IOProcessorOffer(name="a", target="m:A"), Distances, BOTH[:1]),
     (WEIGHTS, Keyed, BOTH[:1]),
+    (ToolParserOffer(name="a", target="m:a"), no_calls, BOTH),
+    (ReasoningParserOffer(name="a", target="m:a"), no_calls, BOTH),
 ]
 
 
@@ -159,7 +166,8 @@ def test_what_keeps_its_contract(offer, target, done):
 
 def test_every_kind_is_tried_somehow():
     kinds = {kind.offer for kind in KINDS}
-    assert set(INTERFACES) | {ModelArchitectureOffer, OpOffer} == kinds
+    without = {ModelArchitectureOffer, OpOffer, ToolParserOffer, ReasoningParserOffer}
+    assert set(INTERFACES) | without == kinds
     unmade = {
         ModelArchitectureOffer,
         WeightFormatOffer,
@@ -238,6 +246,8 @@ class Fussy(Source):
         (GOOD[2][0], abs, NotHereError, "a function has nothing"),
         (WEIGHTS, Keyless, PluginError, r"Keyless.__init__ cannot be called as the contract does, with \(folder\)"),
         (CacheSpecOffer(name="a", target="m:A", kind="own"), FullGroupManager, NotHereError, "the cache spec own"),
+        (GOOD[-1][0], lambda context: {}, PluginError, "m:a returned dict, not ParserTable"),
+        (GOOD[-2][0], {}, PluginError, "m:a is a dict, which cannot be called"),
     ],
 )
 def test_what_does_not(offer, target, error, message):
