@@ -7,19 +7,25 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
+from kernelet_server_openai.protocol.base import Metadata
 from kernelet_server_openai.protocol.errors import ApiError
 from kernelet_server_openai.protocol.refused import ParserFields
 from kernelet_server_openai.protocol.sampling import SamplingFields
 from kernelet_server_openai.protocol.usage import Usage
 
 TEMPLATE_FIELDS = ("chat_template", "add_generation_prompt", "continue_final_message", "chat_template_kwargs")
+MAX_TEMPLATE = 2**20
+"""Characters of a request's own chat template: it is compiled."""
+
+Messages = Annotated[list[dict[str, Any]], Field(fail_fast=True, min_length=1)]
+Template = Annotated[str, Field(max_length=MAX_TEMPLATE)]
 
 
 class TemplateFields(ParserFields):
     """Messages, and how they become a prompt. What a message may hold, the chat template decides."""
 
-    messages: Annotated[list[dict[str, Any]], Field(min_length=1)]
-    chat_template: str | None = None
+    messages: Messages
+    chat_template: Template | None = None
     chat_template_kwargs: dict[str, Any] | None = None
     add_generation_prompt: bool | None = None
     continue_final_message: bool | None = None
@@ -37,6 +43,9 @@ class ChatCompletionRequest(SamplingFields, TemplateFields):
     max_completion_tokens: int | None = None
     logprobs: bool | None = None
     top_logprobs: int | None = None
+    metadata: Metadata | None = None
+    safety_identifier: str | None = None
+    prompt_cache_key: str | None = None
 
     @property
     def output_limit(self) -> int | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
-from kernelet_server_openai.protocol.base import On
+from kernelet_server_openai.protocol.base import On, Texts, TokenIds
 from kernelet_server_openai.protocol.errors import ApiError
 from kernelet_server_openai.protocol.refused import StructuredFields, refuse
-from kernelet_server_openai.protocol.sampling import SamplingFields, TokenIds
+from kernelet_server_openai.protocol.sampling import SamplingFields
 from kernelet_server_openai.protocol.usage import Usage
 
 MAX_PROMPTS = 1024
@@ -19,16 +19,19 @@ MAX_CHOICES = 2048
 """Texts of one request: prompts times ``n``."""
 
 OnePrompt = str | TokenIds
-Prompts = (
+Prompts = Annotated[
     str
     | TokenIds
-    | Annotated[list[str], Field(max_length=MAX_PROMPTS)]
-    | Annotated[list[TokenIds], Field(max_length=MAX_PROMPTS)]
-)
+    | Annotated[Texts, Field(max_length=MAX_PROMPTS)]
+    | Annotated[list[TokenIds], Field(fail_fast=True, max_length=MAX_PROMPTS)],
+    Field(union_mode="left_to_right"),
+]
 
 
 class CompletionRequest(SamplingFields, StructuredFields):
     """A text to continue, or several."""
+
+    LISTED: ClassVar[frozenset[str]] = SamplingFields.LISTED | {"prompt"}
 
     model: str | None = None
     prompt: Prompts

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
 from kernelet.contracts.pooling import PoolingParams
-from kernelet_server_openai.protocol.base import Fields, Zero
-from kernelet_server_openai.protocol.sampling import TokenIds
+from kernelet_server_openai.protocol.base import Fields, Name, Salt, Texts, TokenIds, Zero
 
 MAX_INPUTS = 2048
 """Inputs of one request, as in OpenAI's API."""
 
-Inputs = (
+Inputs = Annotated[
     str
     | TokenIds
-    | Annotated[list[str], Field(max_length=MAX_INPUTS)]
-    | Annotated[list[TokenIds], Field(max_length=MAX_INPUTS)]
-)
+    | Annotated[Texts, Field(max_length=MAX_INPUTS)]
+    | Annotated[list[TokenIds], Field(fail_fast=True, max_length=MAX_INPUTS)],
+    Field(union_mode="left_to_right"),
+]
 
 
 class PoolingFields(Fields):
     """How inputs become vectors."""
+
+    LISTED: ClassVar[frozenset[str]] = frozenset({"input"})
 
     model: str | None = None
     encoding_format: Literal["float", "base64"] | None = None
@@ -30,8 +32,8 @@ class PoolingFields(Fields):
     pooling: str | None = None
     normalize: bool | None = None
     priority: Zero = 0
-    cache_salt: Annotated[str, Field(min_length=1)] | None = None
-    request_id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
+    cache_salt: Salt | None = None
+    request_id: Name | None = None
     user: str | None = None
 
     @property

@@ -38,6 +38,12 @@ class ParserFields(StructuredFields):
     reasoning_effort: Any = None
     service_tier: Any = None
     store: Any = None
+    modalities: Any = None
+    verbosity: Any = None
+    audio: Any = None
+    prediction: Any = None
+    web_search_options: Any = None
+    prompt_cache_retention: Any = None
 
     def check_refused(self) -> None:
         super().check_refused()
@@ -49,6 +55,10 @@ class ParserFields(StructuredFields):
         refuse("reasoning_effort", self.reasoning_effort, PARSERS, (None, "none"))
         refuse("service_tier", self.service_tier, "leave it out: there is one tier", (None, "auto", "default"))
         refuse("store", self.store, "leave it out: answers are not kept", (None, False))
+        refuse("modalities", self.modalities, "leave it out: there is text alone", (None, ["text"]))
+        refuse("verbosity", self.verbosity, "leave it out", (None, "medium"))
+        for field in ("audio", "prediction", "web_search_options", "prompt_cache_retention"):
+            refuse(field, getattr(self, field), "leave it out", (None,))
 
 
 def refuse(field: str, value: object, advice: str, harmless: tuple[object, ...]) -> None:

@@ -7,12 +7,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from kernelet.contracts.sampling import SamplingParams
-from kernelet_server_openai.protocol.base import Fields, Zero
+from kernelet_server_openai.protocol.base import Fields, Metadata, Salt, Texts, TokenIds, Zero
+from kernelet_server_openai.protocol.chat import Template
 from kernelet_server_openai.protocol.errors import ApiError
 from kernelet_server_openai.protocol.refused import PARSERS, STRUCTURED, refuse
 
 LOGPROBS = "message.output_text.logprobs"
-MAX_METADATA = 16
 Count = Annotated[int, Field(ge=-(2**53), le=2**53)]
 """What every JSON reader can hold; the engine has narrower ranges."""
 PASSED = (
@@ -50,7 +50,7 @@ class ResponseStreamOptions(Fields):
 class ResponsesRequest(Fields):
     """Input to answer. Null means what leaving a field out means; ranges are checked by the engine."""
 
-    input: str | Annotated[list[dict[str, Any]], Field(min_length=1)]
+    input: str | Annotated[list[dict[str, Any]], Field(fail_fast=True, min_length=1)]
     model: str | None = None
     instructions: str | None = None
     previous_response_id: str | None = None
@@ -59,11 +59,12 @@ class ResponsesRequest(Fields):
     stream: bool | None = None
     stream_options: ResponseStreamOptions | None = None
     max_output_tokens: Count | None = None
-    include: list[str] | None = None
+    include: Texts | None = None
     top_logprobs: Count | None = None
-    metadata: dict[str, str] | None = None
+    metadata: Metadata | None = None
     user: str | None = None
     safety_identifier: str | None = None
+    prompt_cache_key: str | None = None
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None
@@ -73,15 +74,15 @@ class ResponsesRequest(Fields):
     repetition_penalty: float | None = None
     seed: int | None = None
     min_tokens: int | None = None
-    stop: str | list[str] | None = None
-    stop_token_ids: list[int] | None = None
+    stop: str | Texts | None = None
+    stop_token_ids: TokenIds | None = None
     ignore_eos: bool | None = None
-    bad_words: list[str] | None = None
+    bad_words: Texts | None = None
     extra_args: dict[str, dict[str, Any]] | None = None
-    chat_template: str | None = None
+    chat_template: Template | None = None
     chat_template_kwargs: dict[str, Any] | None = None
     priority: Zero = 0
-    cache_salt: Annotated[str, Field(min_length=1)] | None = None
+    cache_salt: Salt | None = None
     text: TextFields | None = None
     tools: Any = None
     tool_choice: Any = None
@@ -90,6 +91,10 @@ class ResponsesRequest(Fields):
     reasoning: Any = None
     truncation: Any = None
     service_tier: Any = None
+    conversation: Any = None
+    prompt: Any = None
+    context_management: Any = None
+    prompt_cache_retention: Any = None
 
     def check_refused(self) -> None:
         """Refuses what nothing here does.
@@ -104,13 +109,13 @@ class ResponsesRequest(Fields):
         refuse("reasoning", self.reasoning, PARSERS, (None, {}, {"effort": "none"}, {"effort": None}))
         refuse("truncation", self.truncation, "leave it out: nothing is cut", (None, "disabled"))
         refuse("service_tier", self.service_tier, "leave it out: there is one tier", (None, "auto", "default"))
+        for field in ("conversation", "prompt", "context_management", "prompt_cache_retention"):
+            refuse(field, getattr(self, field), "leave it out", (None,))
         if self.text is not None:
             refuse("text.format", self.text.format, STRUCTURED, (None, {"type": "text"}))
             refuse("text.verbosity", self.text.verbosity, "leave it out", (None, "medium"))
         if unknown := [one for one in self.include or () if one != LOGPROBS]:
             raise ApiError(400, f"include: nothing here gives {unknown[0][:100]!r}, only {LOGPROBS!r}", param="include")
-        if len(self.metadata or ()) > MAX_METADATA:
-            raise ApiError(400, f"metadata: at most {MAX_METADATA} entries", param="metadata")
         if self.stream_options is not None:
             if not self.stream:
                 raise ApiError(

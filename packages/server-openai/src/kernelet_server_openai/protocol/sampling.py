@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any, ClassVar
 
 from kernelet.contracts.sampling import SamplingParams
-from kernelet_server_openai.protocol.base import Fields, Off, Zero
+from kernelet_server_openai.protocol.base import Fields, Name, Off, Salt, Texts, TokenIds, Zero
 from kernelet_server_openai.protocol.errors import ApiError
 
-TokenIds = list[int]
 PASSED = (
     "n",
     "temperature",
@@ -46,6 +43,8 @@ class StreamOptions(Fields):
 class SamplingFields(Fields):
     """Null means what leaving a field out means. Ranges are checked by the engine."""
 
+    LISTED: ClassVar[frozenset[str]] = frozenset({"allowed_token_ids"})
+
     n: int | None = None
     temperature: float | None = None
     top_p: float | None = None
@@ -56,10 +55,10 @@ class SamplingFields(Fields):
     repetition_penalty: float | None = None
     seed: int | None = None
     min_tokens: int | None = None
-    stop: str | list[str] | None = None
+    stop: str | Texts | None = None
     stop_token_ids: TokenIds | None = None
     ignore_eos: bool | None = None
-    bad_words: list[str] | None = None
+    bad_words: Texts | None = None
     logit_bias: dict[str, float] | None = None
     allowed_token_ids: TokenIds | None = None
     prompt_logprobs: int | None = None
@@ -73,8 +72,8 @@ class SamplingFields(Fields):
     return_token_ids: Off = False
     return_tokens_as_token_ids: Off = False
     priority: Zero = 0
-    cache_salt: Annotated[str, Field(min_length=1)] | None = None
-    request_id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
+    cache_salt: Salt | None = None
+    request_id: Name | None = None
     user: str | None = None
 
     def sampling_params(self, *, max_tokens: int | None, logprobs: int | None) -> SamplingParams:

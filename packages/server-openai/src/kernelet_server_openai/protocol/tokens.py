@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import ClassVar
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
-from kernelet_server_openai.protocol.base import Fields, Off, On
-from kernelet_server_openai.protocol.chat import TemplateFields
+from kernelet_server_openai.protocol.base import Fields, Off, On, TokenIds
+from kernelet_server_openai.protocol.chat import Messages, TemplateFields
 from kernelet_server_openai.protocol.errors import ApiError
 
 
@@ -16,7 +16,7 @@ class TokenizeRequest(TemplateFields):
 
     model: str | None = None
     prompt: str | None = None
-    messages: Annotated[list[dict[str, Any]], Field(min_length=1)] | None = None  # type: ignore[assignment]
+    messages: Messages | None = None  # type: ignore[assignment]
     add_special_tokens: On = True
     return_token_strs: Off = False
 
@@ -42,8 +42,10 @@ class TokenizeResponse(BaseModel):
 class DetokenizeRequest(Fields):
     """Token ids of one text."""
 
+    LISTED: ClassVar[frozenset[str]] = frozenset({"tokens"})
+
     model: str | None = None
-    tokens: list[int]
+    tokens: TokenIds
     skip_special_tokens: Off = False
 
 

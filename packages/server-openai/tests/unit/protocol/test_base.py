@@ -9,6 +9,7 @@ from kernelet_server_openai.protocol.chat import ChatCompletionRequest
 from kernelet_server_openai.protocol.completions import CompletionRequest
 from kernelet_server_openai.protocol.embeddings import EmbeddingRequest
 from kernelet_server_openai.protocol.errors import ApiError
+from kernelet_server_openai.protocol.responses import ResponsesRequest
 from kernelet_server_openai.protocol.tokens import DetokenizeRequest, TokenizeRequest
 
 
@@ -86,3 +87,47 @@ def test_null_is_what_leaving_a_field_out_is(kind):
     without = read_fields(kind, json.dumps(needed).encode())
     with_null = read_fields(kind, json.dumps({**needed, **dict.fromkeys(others - {"max_tokens"})}).encode())
     assert with_null == without
+
+
+@pytest.mark.parametrize("value", ["a\nb", "a\rb", "\x00", "a\x7f", "a\u2028b", "", "x" * 129])
+@pytest.mark.parametrize("kind", [ChatCompletionRequest, CompletionRequest, EmbeddingRequest])
+def test_a_name_of_a_request_goes_into_logs(kind, value):
+    needed = {
+        name: {"messages": [{}]}.get(name, "x") for name, field in kind.model_fields.items() if field.is_required()
+    }
+    with pytest.raises(ApiError) as caught:
+        read_fields(kind, json.dumps({**needed, "request_id": value}).encode())
+    assert (caught.value.status, caught.value.param) == (400, "request_id")
+    assert read_fields(kind, json.dumps({**needed, "request_id": "a b-é"}).encode()).request_id == "a b-é"
+
+
+@pytest.mark.parametrize(
+    "metadata", [{"k" * 65: ""}, {"k": "v" * 513}, dict.fromkeys(map(str, range(17)), ""), {"k": 1}, []]
+)
+@pytest.mark.parametrize("kind", [ChatCompletionRequest, ResponsesRequest])
+def test_metadata_have_the_limits_of_openais_api(kind, metadata):
+    needed = {"messages": [{}]} if kind is ChatCompletionRequest else {"input": "x"}
+    with pytest.raises(ApiError) as caught:
+        read_fields(kind, json.dumps({**needed, "metadata": metadata}).encode())
+    assert (caught.value.status, caught.value.param) == (400, "metadata")
+    full = {f"{number}".ljust(64): "v" * 512 for number in range(16)}
+    assert read_fields(kind, json.dumps({**needed, "metadata": full}).encode()).metadata == full
+
+
+@pytest.mark.parametrize(
+    "kind, fields, said",
+    [
+        (CompletionRequest, {"prompt": ["a"] * 1025}, "prompt: got 1025 members, 1024 at most are taken"),
+        (CompletionRequest, {"prompt": [[1]] * 1025}, "prompt: got 1025 members, 1024 at most are taken"),
+        (EmbeddingRequest, {"input": ["a"] * 2049}, "input: got 2049 members, 2048 at most are taken"),
+        (
+            ChatCompletionRequest,
+            {"messages": [{}], "chat_template": "x" * (2**20 + 1)},
+            "chat_template: got 1048577 characters, 1048576 at most are taken",
+        ),
+    ],
+)
+def test_what_is_too_long_is_told_its_limit(kind, fields, said):
+    with pytest.raises(ApiError) as caught:
+        read_fields(kind, json.dumps(fields).encode())
+    assert caught.value.message == said

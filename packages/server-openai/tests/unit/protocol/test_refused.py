@@ -16,6 +16,11 @@ WRONG = {
     "structured_outputs": [{"json": {}}],
     "service_tier": ["flex"],
     "store": [True, 0],
+    "modalities": [["text", "audio"], [], "text"],
+    "verbosity": ["low", 1],
+    "audio": [{"voice": "alloy"}],
+    "prediction": [{}],
+    "web_search_options": [{}],
 }
 HARMLESS = {
     "tools": [None, []],
@@ -24,6 +29,9 @@ HARMLESS = {
     "response_format": [None, {"type": "text"}],
     "store": [None, False],
     "service_tier": ["auto", "default"],
+    "modalities": [None, ["text"]],
+    "verbosity": [None, "medium"],
+    "audio": [None],
 }
 
 

@@ -1,0 +1,203 @@
+"""Functions that the model may call, and how it is to use them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from pydantic import Field, WithJsonSchema
+
+from kernelet.contracts.serving import ParsersInfo
+from kernelet.request.values import shown
+from kernelet_server_openai.protocol.errors import ApiError
+from kernelet_server_openai.protocol.places import a_text, an_object, only, wrong
+
+MAX_TOOLS: Final = 1024
+MAX_TOOLS_BYTES: Final = 2**20
+"""Of all functions as JSON: they are part of the prompt."""
+
+NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+TOOL_FIELDS: Final = frozenset({"type", "function"})
+FUNCTION_FIELDS: Final = frozenset({"name", "description", "parameters", "strict"})
+PARSER: Final = (
+    "install a kernelet-parsers-* package and start the server with --tool-call-parser and --enable-auto-tool-choice"
+)
+FLAG: Final = "start the server with --enable-auto-tool-choice"
+STRUCTURED: Final = "install a kernelet-structured-* package"
+
+FUNCTION_SCHEMA: Final[dict[str, Any]] = {
+    "name": {"type": "string", "pattern": f"^{NAME.pattern}$"},
+    "description": {"type": ["string", "null"]},
+    "parameters": {"type": ["object", "null"]},
+    "strict": {"type": ["boolean", "null"]},
+}
+CHAT_TOOL: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "type": {"const": "function"},
+        "function": {"type": "object", "properties": FUNCTION_SCHEMA, "required": ["name"]},
+    },
+    "required": ["type", "function"],
+}
+RESPONSE_TOOL: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {"type": {"const": "function"}, **FUNCTION_SCHEMA},
+    "required": ["type", "name"],
+}
+
+
+def listed(tool: Mapping[str, Any]) -> WithJsonSchema:
+    """The schema of the field ``tools``."""
+    return WithJsonSchema({"type": "array", "maxItems": MAX_TOOLS, "items": dict(tool)})
+
+
+Tools = Annotated[list[Any], Field(max_length=MAX_TOOLS)]
+ChatTools = Annotated[Tools, listed(CHAT_TOOL)]
+ResponseTools = Annotated[Tools, listed(RESPONSE_TOOL)]
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+Choice = Literal["none", "auto"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolUse:
+    """What a request says of tools.
+
+    Attributes:
+        tools: Functions in the form of chat, as templates know it.
+        choice: Whether the model may call them.
+        only_first: Further calls are not returned.
+    """
+
+    tools: tuple[dict[str, Any], ...] = ()
+    choice: Choice = "none"
+    only_first: bool = False
+
+    def template(self) -> dict[str, Any]:
+        """Arguments of ``EngineClient.chat_prompt``."""
+        return {"tools": list(self.tools), "tool_choice": self.choice} if self.tools else {}
+
+
+def function_of_chat(tool: object, where: str) -> dict[str, Any]:
+    """One of chat's ``tools``."""
+    given = an_object(tool, where)
+    check_type(given, where)
+    only(given, TOOL_FIELDS, where)
+    return function(given.get("function"), f"{where}.function", FUNCTION_FIELDS)
+
+
+def function_of_responses(tool: object, where: str) -> dict[str, Any]:
+    """One of the ``tools`` of ``/v1/responses``."""
+    given = an_object(tool, where)
+    check_type(given, where)
+    return function(given, where, FUNCTION_FIELDS | {"type"})
+
+
+def check_type(tool: Mapping[str, Any], where: str) -> None:
+    """Functions are the only tools.
+
+    Raises:
+        ApiError: 400.
+    """
+    if tool.get("type") != "function":
+        raise wrong(f"{where}.type", f"got {shown(tool.get('type'))}: nothing here runs tools: give functions")
+
+
+def function(given: object, where: str, known: frozenset[str]) -> dict[str, Any]:
+    """What the chat template is told of a function. ``strict`` is a promise to the client, not to the model.
+
+    Raises:
+        ApiError: 400, naming the place.
+    """
+    found = an_object(given, where)
+    only(found, known, where)
+    name = a_text(found.get("name"), f"{where}.name")
+    if not NAME.fullmatch(name):
+        raise wrong(f"{where}.name", f"got {shown(name)}, expected up to 64 letters, digits, _, - and .")
+    made: dict[str, Any] = {"name": name}
+    if found.get("description") is not None:
+        made["description"] = a_text(found["description"], f"{where}.description")
+    if found.get("parameters") is not None:
+        made["parameters"] = parameters(found["parameters"], f"{where}.parameters")
+    if not isinstance(found.get("strict"), bool | None):
+        raise wrong(f"{where}.strict", f"got {shown(found['strict'])}, expected true or false")
+    return made
+
+
+def parameters(given: object, where: str) -> dict[str, Any]:
+    """A JSON schema of an object.
+
+    Raises:
+        ApiError: 400: it is something else.
+    """
+    schema = an_object(given, where)
+    if schema.get("type", "object") != "object":
+        raise wrong(f"{where}.type", f"got {shown(schema['type'])}: arguments are an object, so it is 'object'")
+    if "properties" in schema:
+        an_object(schema["properties"], f"{where}.properties")
+    return schema
+
+
+def tool_use(
+    tools: list[Any] | None,
+    choice: object,
+    *,
+    parallel: bool | None,
+    parsers: ParsersInfo | None,
+    read: Callable[[object, str], dict[str, Any]] = function_of_chat,
+) -> ToolUse:
+    """What a request says of tools.
+
+    Args:
+        tools: Of the request.
+        choice: ``tool_choice``; None: auto with tools, none without.
+        parallel: ``parallel_tool_calls``.
+        parsers: What reads calls; None: nothing is generated.
+        read: Reads one of the tools.
+
+    Raises:
+        ApiError: 400: something is wrong with it, or nothing here does it.
+    """
+    if tools and parsers is not None and parsers.tool is None:
+        raise unsupported("tools", PARSER)
+    functions = [read(tool, f"tools[{place}]") for place, tool in enumerate(tools or ())]
+    names: set[str] = set()
+    for place, one in enumerate(functions):
+        if one["name"] in names:
+            raise wrong(f"tools[{place}]", f"there is a function {one['name']!r} already: give each a name of its own")
+        names.add(one["name"])
+    if (size := len(msgspec.json.encode(functions))) > MAX_TOOLS_BYTES:
+        raise wrong("tools", f"got {size} bytes of functions, {MAX_TOOLS_BYTES} at most are taken")
+    made = tuple({"type": "function", "function": one} for one in functions)
+    chosen = tool_choice(choice, names)
+    if chosen == "auto" and parsers is not None and not parsers.auto_tool_choice:
+        raise unsupported("tools" if choice is None else "tool_choice", FLAG)
+    return ToolUse(tools=made, choice=chosen, only_first=parallel is False)
+
+
+def tool_choice(choice: object, names: set[str]) -> Choice:
+    """Whether the model may call functions. That it must needs a grammar.
+
+    Raises:
+        ApiError: 400.
+    """
+    if choice is None or choice == "auto":
+        return "auto" if names else "none"
+    if choice == "none":
+        return "none"
+    if choice == "required":
+        raise unsupported("tool_choice", STRUCTURED) if names else wrong("tool_choice", "there are no tools")
+    if isinstance(choice, dict) and choice.get("type") == "function":
+        inner = choice.get("function", choice)
+        name = inner.get("name") if isinstance(inner, dict) else None
+        if not isinstance(name, str) or name not in names:
+            raise wrong("tool_choice", f"got the function {shown(name)}, which is not among tools")
+        raise unsupported("tool_choice", STRUCTURED)
+    raise wrong("tool_choice", f"got {shown(choice)}, expected none, auto, required, or a function of tools")
+
+
+def unsupported(field: str, advice: str) -> ApiError:
+    """A 400 for what no part of this server does."""
+    return ApiError(400, f"{field}: nothing here takes it: {advice}", param=field, code="unsupported_field")

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernelet_server_openai.protocol.errors import ApiError
+from kernelet_server_openai.protocol.messages import checked_messages, decoded
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def calling(arguments, **fields):
+    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": arguments}, **fields}
+    return {"role": "assistant", "content": None, "tool_calls": [call]}
+
+
+def test_what_the_template_gets():
+    messages = [
+        {"role": "user", "content": "hi", "name": None},
+        {"role": "assistant", "content": "", "tool_calls": None, "reasoning": "hm"},
+        calling('{"a": [1]}'),
+        {"role": "tool", "tool_call_id": "1", "content": [{"type": "text", "text": "3"}], "mine": 1},
+    ]
+    assert checked_messages(messages) == [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": "", "reasoning": "hm"},
+        {
+            "role": "assistant",
+            "tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": {"a": [1]}}}],
+        },
+        {"role": "tool", "tool_call_id": "1", "content": [{"type": "text", "text": "3"}], "mine": 1},
+    ]
+
+
+@given(st.dictionaries(st.text(), JSON, max_size=3))
+def test_arguments_are_the_object_that_was_sent(arguments):
+    for form in (arguments, json.dumps(arguments), json.dumps(arguments, ensure_ascii=False, indent=1)):
+        (message,) = checked_messages([calling(form)])
+        assert message["tool_calls"][0]["function"]["arguments"] == arguments
+
+
+@pytest.mark.parametrize("empty", ["", None, "{}", {}])
+def test_a_call_without_arguments(empty):
+    assert checked_messages([calling(empty)])[0]["tool_calls"][0]["function"]["arguments"] == {}
+
+
+def test_a_call_has_what_templates_know():
+    (message,) = checked_messages([calling("{}", index=0)])
+    assert message["tool_calls"] == [{"id": "1", "type": "function", "function": {"name": "f", "arguments": {}}}]
+
+
+@pytest.mark.parametrize(
+    "message, place",
+    [
+        ({"content": "x"}, ".role"),
+        ({"role": 1, "content": "x"}, ".role"),
+        ({"role": "user"}, ".content"),
+        ({"role": "user", "content": 5}, ".content"),
+        ({"role": "user", "content": ["x"]}, ".content[0]"),
+        ({"role": "user", "content": [{"type": "image_url"}]}, ".content[0].type"),
+        ({"role": "user", "content": [{"type": "text", "text": None}]}, ".content[0].text"),
+        ({"role": "assistant", "content": "x", "reasoning_content": []}, ".reasoning_content"),
+        ({"role": "tool", "content": "x", "tool_call_id": 7}, ".tool_call_id"),
+        ({"role": "assistant", "tool_calls": {"a": 1}}, ".tool_calls"),
+        ({"role": "assistant", "tool_calls": ["x"]}, ".tool_calls[0]"),
+        (calling("{}", type="custom"), ".tool_calls[0].type"),
+        (calling("{}", id=5), ".tool_calls[0].id"),
+        (calling("{}", function="f"), ".tool_calls[0].function"),
+        (calling("{}", function={"arguments": "{}"}), ".tool_calls[0].function.name"),
+        (calling('{"a": '), ".tool_calls[0].function.arguments"),
+        (calling("[1]"), ".tool_calls[0].function.arguments"),
+        (calling([1]), ".tool_calls[0].function.arguments"),
+        (calling("[" * 100_000), ".tool_calls[0].function.arguments"),
+    ],
+)
+def test_wrong_shapes_are_named(message, place):
+    with pytest.raises(ApiError) as caught:
+        checked_messages([{"role": "user", "content": "hi"}, message])
+    assert (caught.value.status, caught.value.param) == (400, f"messages[1]{place}")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "nan", '{"a": NaN}', '{"a": 1', "{'a': 1}", "\ud800", '"x"'])
+def test_what_is_no_object(text):
+    assert decoded(text) is None
