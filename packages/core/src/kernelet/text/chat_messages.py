@@ -18,7 +18,8 @@ def plain_messages(messages: object) -> list[dict[str, Any]]:
     """The messages as new, plain dictionaries.
 
     Keys whose value is None are left out (templates print "None" otherwise) and reasoning is found under each of its
-    usual names, both as `transformers` does.
+    usual names, both as `transformers` does. An assistant that only calls tools says the empty text, as in vLLM:
+    templates add something to it.
 
     Raises:
         ChatTemplateError: Their shape is wrong; the message says where.
@@ -91,7 +92,9 @@ def _plain_message(message: object, where: str) -> dict[str, Any]:
         for place, part in enumerate(content):
             _check_part(part, f"{where}.content[{place}]")
     elif content is None:
-        if len(fields) == 1:
+        if role == "assistant":
+            fields["content"] = ""
+        elif len(fields) == 1:
             raise ChatTemplateError(f"{where} has no content: give a string or a list of text parts")
     elif not isinstance(content, str):
         raise ChatTemplateError(

@@ -105,7 +105,7 @@ class ChatTemplate:
         chat = plain_messages(messages)
         if not facts.reads_content_parts:
             chat = join_text_parts(chat)
-        last = _mark_end(chat) if continue_final_message else ""
+        last = _mark_end(chat, messages[-1].get("content")) if continue_final_message else ""
         text = compiled.render(
             {
                 **self._special_tokens,
@@ -188,11 +188,11 @@ def _checked_variables(variables: Mapping[str, Any], facts: TemplateFacts) -> di
     return {name: plain(value, f"chat_template_kwargs.{name}") for name, value in variables.items()}
 
 
-def _mark_end(chat: list[dict[str, Any]]) -> str:
-    """Put a mark at the end of the last message's text; returns that text."""
+def _mark_end(chat: list[dict[str, Any]], given: object) -> str:
+    """Put a mark at the end of the last message's text, if one was given; returns that text."""
     last = chat[-1]
     content = last.get("content")
-    if isinstance(content, str):
+    if isinstance(content, str) and given is not None:
         last["content"] = content + _MARK
         return content
     if isinstance(content, list) and content:

@@ -66,6 +66,12 @@ def test_messages_are_new_plain_and_without_none():
     assert given[1]["tool_calls"]
 
 
+@pytest.mark.parametrize("given", [{}, {"content": None}, {"content": None, "tool_calls": [{}]}, {"content": ""}])
+def test_an_assistant_without_words_says_the_empty_text(given):
+    (made,) = plain_messages([{"role": "assistant", **given}])
+    assert made == {"role": "assistant", **given, "content": ""}
+
+
 @pytest.mark.parametrize("name", ["reasoning_content", "thinking", "reasoning"])
 def test_reasoning_is_found_under_its_usual_names(name):
     [made] = plain_messages([{"role": "assistant", "content": "x", name: "because"}])

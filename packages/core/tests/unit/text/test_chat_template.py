@@ -151,6 +151,13 @@ def test_tools_documents_and_calls(both):
     )
 
 
+def test_an_assistant_without_words(both):
+    """As vLLM: its text is empty, also where a template adds something to it."""
+    ours, theirs = both(CHATML)
+    call = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+    assert ours.render([USER, call]) == their_text(theirs, [USER, {**call, "content": ""}], add_generation_prompt=True)
+
+
 @pytest.mark.parametrize(
     "name, variables", [("chatml", {"enable_thinking": False}), ("dated", {"date_string": "1 Jan 2000"})]
 )
