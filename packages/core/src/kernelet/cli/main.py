@@ -22,6 +22,7 @@ EPILOG = "`kernelet COMMAND --help` tells more. Plugins are shown by `kernelet p
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command line; returns the exit code: 0, 1 for an error, 2 for wrong usage."""
+    hold_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     try:
@@ -42,6 +43,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {describe(error)}", file=sys.stderr)
         return exit_code(error)
     return code
+
+
+def hold_streams() -> None:
+    """Standard streams that were closed before the start: no file or socket gets their numbers, no log is an error."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest free number: this one
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w", closefd=False)
 
 
 def exit_code(error: Exception) -> int:

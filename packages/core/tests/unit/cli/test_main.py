@@ -152,3 +152,17 @@ def test_version_and_help_import_nothing_heavy():
         )
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("closed", [(2,), (0, 1, 2)])
+def test_streams_that_were_closed_before_the_start_are_held(closed, tmp_path):
+    """Nothing that is opened later gets their numbers, and whoever writes there does no harm."""
+    seen = tmp_path / "seen"
+    script = (
+        "import os, sys\nfrom kernelet.cli.main import hold_streams\nhold_streams()\n"
+        f"file = open({str(seen)!r}, 'w')\nprint('x', file=sys.stderr, flush=True)\n"
+        "file.write(f'{file.fileno() > 2} {sys.stderr.isatty()} {[os.get_inheritable(one) for one in range(3)]}')"
+    )
+    close = " ".join(f"{number}>&-" for number in closed)
+    subprocess.run(["/bin/sh", "-c", f'exec "$0" -c "$1" {close}', sys.executable, script], check=True)
+    assert seen.read_text() == "True False [True, True, True]"
