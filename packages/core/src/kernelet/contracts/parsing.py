@@ -190,10 +190,13 @@ class ParameterValueState:
 
     Attributes:
         skip: Characters dropped where the value begins, at most one of each.
+        trim: Characters dropped where the value ends, at most one of each. Other than those of an exit's ``before``, of
+            which all are dropped.
     """
 
     exits: tuple[Exit, ...]
     skip: str = ""
+    trim: str = ""
 
 
 State = (

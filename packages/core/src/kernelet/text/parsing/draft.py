@@ -22,7 +22,7 @@ def new_call_id() -> str:
 
 
 class Draft:
-    """What scanners write to.
+    """What scanners write to. Text is joined when the message is asked for, not with each piece.
 
     Args:
         tools: The functions, for the types of their parameters.
@@ -37,8 +37,11 @@ class Draft:
         *,
         drops_calls: bool = False,
     ) -> None:
-        self.message = ParsedMessage()
         self.parameters = Parameters(None, self.arguments)
+        self._message = ParsedMessage()
+        self._content: list[str] = []
+        self._reasoning: list[str] = []
+        self._arguments: list[str] = []
         self._schemas = {tool["name"]: tool.get("parameters") for tool in tools}
         self._new_id = new_id
         self._drops = drops_calls
@@ -46,6 +49,17 @@ class Draft:
         self._call: ToolCall | None = None
         self._num_tokens = 0
         self._early: tuple[str, int] = ("", 0)
+
+    @property
+    def message(self) -> ParsedMessage:
+        """All that was written."""
+        if self._content:
+            self._message.content += _taken(self._content)
+        if self._reasoning:
+            self._message.reasoning += _taken(self._reasoning)
+        if self._arguments and self._call is not None:
+            self._call.arguments += _taken(self._arguments)
+        return self._message
 
     @property
     def expects_call(self) -> bool:
@@ -58,9 +72,9 @@ class Draft:
             return
         if into == CONTENT:
             self.give_up()
-            self._content(text)
+            self._tell(text)
         elif into == REASONING:
-            self.message.reasoning += text
+            self._reasoning.append(text)
             self._run(REASONING).length += len(text)
         else:
             self.expect(text)
@@ -79,37 +93,45 @@ class Draft:
         """A call's name is known."""
         self.end()
         self._expected = None
-        self._call = ToolCall(id=name.id or self._new_id(), name=name.name)
+        used = {call.id for call in self._message.tool_calls}
+        self._call = ToolCall(id=name.id if name.id and name.id not in used else self._new_id(), name=name.name)
         self.parameters = Parameters(self._schemas.get(name.name), self.arguments)
         if not self._drops:
-            self.message.tool_calls.append(self._call)
+            self._message.tool_calls.append(self._call)
             self._run(TOOL_CALL)
 
     def arguments(self, text: str) -> None:
         """More of the open call's arguments."""
         if self._call is not None:
-            self._call.arguments += text
+            self._arguments.append(text)
 
     def end(self) -> None:
         """The open call has ended; one without arguments gets an empty object."""
         self.parameters.close()
-        if self._call is not None and not self._call.arguments:
-            self._call.arguments = "{}"
-        self._call = None
+        call = self._call
+        self.leave()
+        if call is not None and not call.arguments:
+            call.arguments = "{}"
 
     def leave(self) -> None:
         """The open call stays as it came."""
+        if self._call is not None:
+            self._call.arguments += _taken(self._arguments)
         self._call = None
 
     def give_up(self, text: str = "") -> None:
         """No call came: what belonged to it is content, as generated.
 
+        Where calls are dropped, so is what a marker opened; a text that might have been a call without a marker is
+        content there, too.
+
         Args:
             text: That came after what was given to ``expect``.
         """
-        expected, self._expected = self._expected or [], None
-        if not self._drops:
-            self._content("".join([*expected, text]))
+        opened = _taken(self._expected or [])
+        self._expected = None
+        if not (self._drops and opened.strip()):
+            self._tell(opened + text)
 
     def finish(self, *, cut: bool) -> None:
         """The text has ended; a call that was not cut ends with it."""
@@ -118,26 +140,40 @@ class Draft:
         if not cut:
             self.end()
 
+    @property
+    def last_kind(self) -> str:
+        """Kind of the last run; empty: there is none."""
+        runs = self._message.runs
+        return runs[-1].kind if runs else ""
+
     def count(self, kind: str, num_tokens: int) -> None:
         """Tokens came whose text is of a kind, though it may still be held back; empty: of none."""
         first, self._num_tokens = self._num_tokens, self._num_tokens + num_tokens
-        runs = self.message.runs
-        if runs and runs[-1].kind == kind != TOOL_CALL:
-            runs[-1].tokens = range(runs[-1].tokens.start, self._num_tokens)
+        if kind == REASONING:
+            self._message.num_reasoning_tokens += num_tokens
+        if kind and kind == self.last_kind:
+            run = self._message.runs[-1]
+            run.tokens = range(run.tokens.start, self._num_tokens)
             self._early = ("", 0)
         elif self._early[0] != kind:
             self._early = (kind, first)
 
-    def _content(self, text: str) -> None:
+    def _tell(self, text: str) -> None:
         if text:
-            self.message.content += text
+            self._content.append(text)
             self._run(CONTENT).length += len(text)
 
     def _run(self, kind: str) -> Run:
         """The run that goes on; another one where the last is of another kind."""
-        runs = self.message.runs
-        if kind == TOOL_CALL or not runs or runs[-1].kind != kind:
+        runs = self._message.runs
+        if kind == TOOL_CALL or self.last_kind != kind:
             early, self._early = self._early, ("", 0)
             first = early[1] if early[0] == kind else self._num_tokens
             runs.append(Run(kind=kind, tokens=range(0) if kind == TOOL_CALL else range(first, self._num_tokens)))
         return runs[-1]
+
+
+def _taken(pieces: list[str]) -> str:
+    text = "".join(pieces)
+    pieces.clear()
+    return text

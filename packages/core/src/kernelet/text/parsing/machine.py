@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kernelet.contracts.parsing import REASONING
 from kernelet.text.parsing.draft import Draft, new_call_id
@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from kernelet.text.detokenizer import Span
     from kernelet.text.parsing.scanner import Step
     from kernelet.text.parsing.table import CompiledTable
+
+_LONGEST: Final = 4096
+"""Characters of a piece: what follows a marker is looked at as a copy."""
+
+_MOST_TURNS: Final = 32
+"""States that take nothing, one after the other."""
 
 
 class OutputParser:
@@ -40,6 +46,7 @@ class OutputParser:
         self._state = table.table.start
         self._scanner = table.scanner(self._state, self._draft, fresh=True)
         self._dropped = ""
+        self._turns = 0
         self.looked = 0
 
     @property
@@ -59,7 +66,8 @@ class OutputParser:
             if span.special and span.text in self._table.tokens:
                 self._token(span.text)
             else:
-                self._text(span.text)
+                for start in range(0, len(span.text), _LONGEST):
+                    self._text(span.text[start : start + _LONGEST])
             self._count(before, len(span.token_ids))
 
     def finish(self, *, cut: bool = False) -> ParsedMessage:
@@ -74,21 +82,20 @@ class OutputParser:
 
     def _count(self, before: str, num_tokens: int) -> None:
         """Tokens of a span, which began where ``before`` was written; markers are reasoning's or nobody's."""
-        after, message = self._table.writes(self._state), self._draft.message
-        if REASONING in (before, after):
-            message.num_reasoning_tokens += num_tokens
+        after = self._table.writes(self._state)
+        if REASONING in {before, after}:
             self._draft.count(REASONING, num_tokens)
         else:
-            wrote = before == after or (bool(message.runs) and message.runs[-1].kind == after)
-            self._draft.count(after if wrote else "", num_tokens)
+            self._draft.count(after if after in {before, self._draft.last_kind} else "", num_tokens)
 
     def _text(self, text: str) -> None:
         place = 0
         while place < len(text):
             if self._dropped:
                 kept = text[place:].lstrip(self._dropped)
-                self.looked += len(text) - place - len(kept)
-                place = len(text) - len(kept)
+                start, place = place, len(text) - len(kept)
+                self.looked += place - start
+                self._draft.expect(text[start:place])
                 if not kept:
                     return
                 self._dropped = ""
@@ -111,9 +118,19 @@ class OutputParser:
     def _follow(self, step: Step) -> None:
         if step.to is None:
             return
+        self._check_progress(step)
         self._state = step.to
         self._scanner = self._table.scanner(step.to, self._draft, fresh=step.fresh)
         self._dropped = ""
-        if step.again:
+        if not step.again:
+            self._dropped = step.after
+        elif step.again in self._table.tokens:
+            self._token(step.again)
+        else:
             self._text(step.again)
-        self._dropped = step.after
+
+    def _check_progress(self, step: Step) -> None:
+        """A table must not hand the same text from state to state for ever."""
+        self._turns = self._turns + 1 if step.again or not step.used else 0
+        if self._turns > _MOST_TURNS:
+            raise ValueError(f"the parser's table goes in circles: state {self._state!r} hands its text on")

@@ -52,8 +52,11 @@ class MarkedScanner(Scanner):
 
     def leave(self, found: Found, exit_: Exit) -> Step:
         """A marker ended the text."""
-        to = self.exit(exit_, found.marker)
-        return Step(found.used, to, again=exit_.parts[-1] if exit_.keeps else "", after=exit_.after)
+        kept = exit_.parts[-1] if exit_.keeps else ""
+        to = self.exit(exit_, found.marker.removesuffix(kept))
+        if to == CONTENT and not exit_.opens and self._draft.expects_call:
+            self._draft.give_up()
+        return Step(found.used, to, again=kept, after=exit_.after)
 
     @abstractmethod
     def add(self, text: str) -> None:
@@ -64,15 +67,14 @@ class MarkedScanner(Scanner):
 
         Args:
             exit_: What ended the text.
-            marker: As it stood in the text.
+            marker: As it stood in the text, without what the next state begins with.
         """
-        shown = marker.removesuffix(exit_.parts[-1]) if exit_.keeps else marker
         if exit_.closes:
             self._draft.end()
         if exit_.opens:
-            self._draft.open(shown)
+            self._draft.open(marker)
         else:
-            self._draft.expect(shown)
+            self._draft.expect(marker)
         return exit_.to
 
     def end(self) -> None:
@@ -159,6 +161,7 @@ class HeaderScanner(CapturedScanner):
     def exit(self, exit_: Exit, marker: str) -> str:
         """What the header says."""
         turn = self._state.read(self.text)
+        self._draft.expect(self.text)
         super().exit(exit_, marker)
         if turn.call is not None:
             self._draft.begin(turn.call)
@@ -194,6 +197,8 @@ class ParameterValueScanner(MarkedScanner):
     def __init__(self, patterns: Patterns, draft: Draft, state: ParameterValueState) -> None:
         super().__init__(patterns, draft)
         self._skip = state.skip
+        self._trim = state.trim
+        self._last = ""
 
     def add(self, text: str) -> None:
         """More of the value."""
@@ -203,6 +208,10 @@ class ParameterValueScanner(MarkedScanner):
                 break
             self._skip = self._skip.replace(text[0], "", 1)
             text = text[1:]
+        if self._trim:
+            text = self._last + text
+            end = len(text) - len(_trimmed(text, self._trim)[1])
+            text, self._last = text[:end], text[end:]
         self._draft.parameters.value(text)
 
     def exit(self, exit_: Exit, marker: str) -> str:
@@ -211,5 +220,14 @@ class ParameterValueScanner(MarkedScanner):
         return super().exit(exit_, marker)
 
     def end(self) -> None:
-        """A value that was cut is as it came."""
-        self._draft.parameters.end_value()
+        """A value that no marker ended is as it came."""
+        self._draft.parameters.value(self._last)
+
+
+def _trimmed(text: str, characters: str) -> tuple[str, str]:
+    """A text without those characters at its end, at most one of each; and these."""
+    end = len(text)
+    while end and characters and text[end - 1] in characters:
+        end -= 1
+        characters = characters.replace(text[end], "", 1)
+    return text[:end], text[end:]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kernelet.contracts.parsing import (
@@ -58,7 +58,7 @@ def combine(tool: ParserTable | None, reasoning: ParserTable | None) -> ParserTa
     thinks = states.get(REASONING)
     early = tuple(exit_ for exit_ in tool.content_exits if exit_.in_reasoning)
     if early and isinstance(thinks, TextState):
-        states[REASONING] = TextState(exits=(*thinks.exits, *early), into=thinks.into, skip=thinks.skip)
+        states[REASONING] = replace(thinks, exits=_merged(thinks.exits, early))
     return ParserTable(
         states=states,
         content_exits=_merged(reasoning.content_exits, tool.content_exits),
