@@ -21,6 +21,7 @@ METAVARS = {
     Kind.INTEGER: "N",
     Kind.NUMBER: "X",
     Kind.TEXT: "NAME",
+    Kind.FILE: "FILE",
     Kind.NAMES: "NAME,...",
     Kind.PAIRS: "[KIND=]NAME,...",
     Kind.LOCK: "FILE",

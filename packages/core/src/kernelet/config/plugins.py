@@ -21,6 +21,10 @@ class PluginsConfig:
         kernels: Names of weight kernels by role; key ``""`` is for all roles.
         logits_processors: Names of the custom processors that run, in order.
         io_processor: Name of the IO processor; None: the checkpoint's own, if it names one.
+        tool_call_parser: Name of the parser of tool calls; None: calls stay text.
+        reasoning_parser: Name of the parser of reasoning; None: reasoning stays text.
+        auto_tool_choice: Whether clients may leave it to the model to call their tools.
+        files: Plugins that are Python files, by path.
         endpoints: Names of the endpoints that run beside the server, in order.
         locked: Name of a lock file; only what it says may run. Empty: anything.
         settings: Options of plugins as given: ``{plugin: {key: text or value}}``.
@@ -33,6 +37,10 @@ class PluginsConfig:
     kernels: Mapping[str, str] = field(default_factory=dict)
     logits_processors: tuple[str, ...] = ()
     io_processor: str | None = None
+    tool_call_parser: str | None = None
+    reasoning_parser: str | None = None
+    auto_tool_choice: bool = False
+    files: tuple[str, ...] = ()
     endpoints: tuple[str, ...] = ()
     locked: str = ""
     settings: Mapping[str, Mapping[str, object]] = field(default_factory=dict)

@@ -62,6 +62,21 @@ class Exposition(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
 
 
+@dataclass(frozen=True, kw_only=True)
+class ParsersInfo:
+    """What parses the answers to chats.
+
+    Attributes:
+        tool: Name of the parser of tool calls; None: calls stay text.
+        reasoning: Name of the parser of reasoning; None: it stays text.
+        auto_tool_choice: Whether clients may leave it to the model to call their tools.
+    """
+
+    tool: str | None = None
+    reasoning: str | None = None
+    auto_tool_choice: bool = False
+
+
 class EngineRequests(ABC):
     """What requests need of an engine."""
 
@@ -80,6 +95,11 @@ class EngineRequests(ABC):
         """What can be asked for: ``"generate"``, ``"embed"``, and ``"plugin"`` where an IO processor runs."""
         return ("generate",)
 
+    @property
+    def parsers(self) -> ParsersInfo:
+        """What parses the answers to chats. Since serving 1.1."""
+        return ParsersInfo()
+
     @abstractmethod
     def get_tokenizer(self) -> Tokenizer | None:
         """The model's tokenizer: ``encode``, ``decode``, ``eos_token_ids``; None where the model has none."""
@@ -91,7 +111,7 @@ class EngineRequests(ABC):
         Args:
             messages: Objects with ``role`` and ``content``.
             template: As for ``LLM.chat``. A template that comes with the request is rendered in a helper with a
-                deadline.
+                deadline. ``tools`` and ``tool_choice`` also say how the answers are parsed.
 
         Raises:
             ChatTemplateError: the model has no template, or it refused the messages.
@@ -295,7 +315,7 @@ class Server(ABC):
     def stop_now(self) -> None:
         """Closes every connection; ``run`` then returns soon. From any thread; may be called again.
 
-        What runs in the engine has just failed with EngineDeadError: a server gives its clients that error for a moment.
+        What runs in the engine has just failed with EngineDeadError: a server gives its clients a moment for it.
         """
 
 

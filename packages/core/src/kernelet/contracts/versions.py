@@ -32,7 +32,7 @@ class ApiVersion(NamedTuple):
 
 API_VERSIONS = MappingProxyType(
     {
-        "lifecycle": ApiVersion(1, 1),
+        "lifecycle": ApiVersion(1, 2),
         "platform": ApiVersion(1, 3),
         "attention": ApiVersion(1, 1),
         "op": ApiVersion(1, 2),
@@ -44,7 +44,7 @@ API_VERSIONS = MappingProxyType(
         "io": ApiVersion(1, 0),
         "parsing": ApiVersion(1, 0),
         "stats": ApiVersion(2, 1),
-        "serving": ApiVersion(1, 0),
+        "serving": ApiVersion(1, 1),
     }
 )
 """What this core offers; the oldest major it serves of each domain is ``major - 1`` (never below 1)."""

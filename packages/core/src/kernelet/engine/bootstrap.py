@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from kernelet.engine.model_config import build_model_config
 from kernelet.engine.model_resolution import resolve_model
 from kernelet.engine.option_sources import ResolvedOptions, resolve_options
 from kernelet.engine.options import EngineOptions
+from kernelet.engine.parsing import make_parsers, resolve_parsers
 from kernelet.engine.sandbox.messages import PluginsOfHelper
 from kernelet.engine.sandbox.pool import Sandbox
 from kernelet.engine.stats import StatDispatcher, engine_info
@@ -130,7 +131,11 @@ def configure_engine(
         kernel.architecture,
         partial(kernel.select, QuantOffer),
     )
-    config = kernel.configure(engine_config(model_config, options, endpoints))
+    wanted = engine_config(model_config, options, endpoints)
+    chosen = resolve_parsers(
+        wanted.plugins, kernel, lambda: list(ChatTemplate.from_folder(model_config.path, {}).templates.values())
+    )
+    config = kernel.configure(replace(wanted, plugins=chosen))
     return Configured(
         kernel=kernel, platform=platform, platform_config=kernel.platform_config, config=config, resolved=resolved
     )
@@ -183,6 +188,7 @@ def start(configured: Configured, launch: Callable[[Configured], CoreClient] = s
     template = None if tokenizer is None else ChatTemplate.from_folder(config.model.path, tokenizer.special_tokens)
     processor = InputProcessor(tokenizer, config.model, configured.platform_config, argument_validators(configured))
     io_processor = make_io_processor(config, kernel, tokenizer)
+    parsers = make_parsers(config.plugins, kernel, tokenizer)
     kernel.lifecycle.process_started()
     client = launch(configured)
     sandbox = Sandbox(plugins=partial(helper_plugins, kernel))
@@ -194,6 +200,7 @@ def start(configured: Configured, launch: Callable[[Configured], CoreClient] = s
         input_processor=processor,
         close=Once(client.shutdown, sandbox.close, kernel.lifecycle.process_stopped),
         sandbox=sandbox,
+        parsers=parsers,
         io_processor=io_processor,
         facts=facts(configured, client.plan),
     )
@@ -333,6 +340,10 @@ def plugins_config(options: EngineOptions, endpoints: Sequence[str] = ()) -> Plu
         logits_processors=tuple(options.logits_processors),
         endpoints=tuple(endpoints),
         io_processor=options.io_processor_plugin,
+        tool_call_parser=options.tool_call_parser,
+        reasoning_parser=options.reasoning_parser,
+        auto_tool_choice=options.enable_auto_tool_choice,
+        files=tuple(dict.fromkeys(filter(None, (options.tool_parser_plugin, options.reasoning_parser_plugin)))),
         locked=options.locked or "",
         settings=options.set,
     )

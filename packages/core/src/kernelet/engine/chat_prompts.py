@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from kernelet.engine.parsing import Parsers, ToolChoice
 from kernelet.engine.prompts import ParsedPrompt
 from kernelet.engine.sandbox.pool import Sandbox
 from kernelet.errors import ChatTemplateError, SandboxTargetError
@@ -26,43 +27,60 @@ class ChatPrompts:
         model: Its name, for messages.
         template: None: the model has no tokenizer.
         sandbox: Where templates that come with requests are rendered.
+        parsers: Of the answers; None: none.
     """
 
-    def __init__(self, model: str, template: ChatTemplate | None, sandbox: Sandbox) -> None:
+    def __init__(
+        self, model: str, template: ChatTemplate | None, sandbox: Sandbox, parsers: Parsers | None = None
+    ) -> None:
         self._model = model
         self._template = template
         self._sandbox = sandbox
+        self._parsers = parsers or Parsers()
 
-    def prompt(self, messages: Sequence[Mapping[str, Any]], **template: Any) -> ParsedPrompt:
-        """Messages as the text that a template makes of them.
+    def prompt(
+        self, messages: Sequence[Mapping[str, Any]], *, tool_choice: ToolChoice = "auto", **template: Any
+    ) -> ParsedPrompt:
+        """Messages as the text that a template makes of them, and how the answers to it are parsed.
 
         Args:
             messages: Objects with ``role`` and ``content``.
+            tool_choice: ``"none"``: calls are taken out of the answers.
             template: As for ``LLM.chat``.
 
         Raises:
             ChatTemplateError: the model has no template, or it refused the messages.
             SandboxError: the request's own template took too long or too much memory.
+            ParameterError: another ``tool_choice``.
         """
         own, (name, options) = self._own(), rendering(**template)
         if name is None or own.is_own(name):
-            return parsed(own.render(messages, template=name, **options))
+            return self._parsed(own.render(messages, template=name, **options), tool_choice, options)
         packed = pack(name, own.special_tokens, messages, **options)
         try:
-            return parsed(unpack(self._sandbox.call_sync(RENDER, packed, TEMPLATE_SECONDS, what=_WHAT)))
+            text = unpack(self._sandbox.call_sync(RENDER, packed, TEMPLATE_SECONDS, what=_WHAT))
         except SandboxTargetError as error:
             raise refused(error) from None
+        return self._parsed(text, tool_choice, options)
 
-    async def prompt_async(self, messages: Sequence[Mapping[str, Any]], **template: Any) -> ParsedPrompt:
+    async def prompt_async(
+        self, messages: Sequence[Mapping[str, Any]], *, tool_choice: ToolChoice = "auto", **template: Any
+    ) -> ParsedPrompt:
         """``prompt`` for an event loop, which it does not block."""
         own, (name, options) = self._own(), rendering(**template)
         if name is None or own.is_own(name):
-            return parsed(await asyncio.to_thread(partial(own.render, messages, template=name, **options)))
+            return await asyncio.to_thread(partial(self.prompt, messages, tool_choice=tool_choice, **template))
         packed = await asyncio.to_thread(partial(pack, name, own.special_tokens, messages, **options))
         try:
-            return parsed(unpack(await self._sandbox.call(RENDER, packed, TEMPLATE_SECONDS, what=_WHAT)))
+            text = unpack(await self._sandbox.call(RENDER, packed, TEMPLATE_SECONDS, what=_WHAT))
         except SandboxTargetError as error:
             raise refused(error) from None
+        return await asyncio.to_thread(self._parsed, text, tool_choice, options)
+
+    def _parsed(self, text: str, tool_choice: ToolChoice, options: Mapping[str, Any]) -> ParsedPrompt:
+        """A rendered chat: it has its own special tokens."""
+        parsing = self._parsers.parsing(text, options["tools"], tool_choice, options["template_kwargs"])
+        return ParsedPrompt(text=text, add_special_tokens=False, parsing=parsing)
 
     def _own(self) -> ChatTemplate:
         if self._template is None:
@@ -87,11 +105,6 @@ def rendering(
         "template_kwargs": chat_template_kwargs,
         "reasoning_effort": reasoning_effort,
     }
-
-
-def parsed(text: str) -> ParsedPrompt:
-    """A rendered chat has its own special tokens."""
-    return ParsedPrompt(text=text, add_special_tokens=False)
 
 
 def refused(error: SandboxTargetError) -> ChatTemplateError:

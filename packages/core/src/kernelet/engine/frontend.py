@@ -13,6 +13,7 @@ from kernelet.engine.core_client import CoreClient, Sink
 from kernelet.engine.input_processor import InputProcessor, PreparedRequest
 from kernelet.engine.io_processor import NONE_RUNS, NamedIOProcessor
 from kernelet.engine.owned_request import OwnedRequest
+from kernelet.engine.parsing import Parsers
 from kernelet.engine.pooling import PoolingProcessor
 from kernelet.engine.prompts import ParsedPrompt
 from kernelet.engine.sandbox.pool import Sandbox
@@ -33,6 +34,7 @@ class Frontend:
         input_processor: Checks requests.
         close: Stops the engine and ends the process's plugins. May be called twice.
         io_processor: What ``{"data": ...}`` is given to; None: nobody.
+        parsers: Of the answers to chats.
         sandbox: Runs what came with requests and could run for ever.
         facts: Plugins, plan and versions, in plain values.
     """
@@ -44,6 +46,7 @@ class Frontend:
     input_processor: InputProcessor
     close: Callable[[], None]
     io_processor: NamedIOProcessor | None = None
+    parsers: Parsers = field(default_factory=Parsers)
     sandbox: Sandbox = field(default_factory=Sandbox)
     facts: Mapping[str, object] = field(default_factory=dict)
 
@@ -71,7 +74,7 @@ class Frontend:
     @cached_property
     def chats(self) -> ChatPrompts:
         """Makes prompts of messages."""
-        return ChatPrompts(self.config.model.model, self.chat_template, self.sandbox)
+        return ChatPrompts(self.config.model.model, self.chat_template, self.sandbox, self.parsers)
 
     def chat_prompt(self, messages: Sequence[Mapping[str, Any]], **template: Any) -> ParsedPrompt:
         """Messages as the text that a template makes of them: see ``ChatPrompts.prompt``."""

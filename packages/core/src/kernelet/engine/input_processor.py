@@ -13,6 +13,7 @@ import msgspec
 from kernelet.config import ModelConfig
 from kernelet.contracts.platform import PlatformConfig
 from kernelet.contracts.sampling import SamplerParams, SamplingParams
+from kernelet.engine.parsing import OutputParsing
 from kernelet.engine.prompts import parse_prompt
 from kernelet.errors import ParameterError, PromptError
 from kernelet.request.extra_args import Validators
@@ -41,6 +42,7 @@ class PreparedRequest:
         params: Checked.
         eos_token_ids: Ids that end it and are no stop token of the user's.
         choices: One request to the engine for each of ``params.n`` answers.
+        parsing: How the answers are parsed; None: they are not.
     """
 
     request_id: str
@@ -49,6 +51,7 @@ class PreparedRequest:
     params: SamplingParams
     eos_token_ids: frozenset[int]
     choices: tuple[EngineRequest, ...]
+    parsing: OutputParsing | None = None
 
 
 class InputProcessor:
@@ -106,6 +109,7 @@ class InputProcessor:
             params=checked,
             eos_token_ids=eos - set(checked.stop_token_ids),
             choices=tuple(make_choices(request_id, worker_params, checked, shared)),
+            parsing=parsed.parsing,
         )
 
     def prepare_pooled(self, prompt: object, pooling: str, *, request_id: str, priority: object = 0) -> EngineRequest:

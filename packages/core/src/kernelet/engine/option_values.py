@@ -22,6 +22,7 @@ class Kind(Enum):
     NUMBER = "a number"
     FLAG = "true or false"
     TEXT = "text"
+    FILE = "a file"
     NAMES = "names, separated by commas"
     PAIRS = "NAME or KIND=NAME, separated by commas"
     LOCK = "a lock file, or true for kernelet.lock"
@@ -96,12 +97,17 @@ def read_text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+def read_file_name(value: object) -> str | None:
+    """The file's name."""
+    return read_text(os.fspath(value) if isinstance(value, os.PathLike) else value)
+
+
 def read_lock(value: object) -> str | None:
     """The file's name; empty for false."""
     found = read_flag(value)
     if found is not None:
         return LOCK_FILE if found else ""
-    return read_text(os.fspath(value) if isinstance(value, os.PathLike) else value)
+    return read_file_name(value)
 
 
 def read_names(value: object) -> tuple[str, ...] | None:
@@ -149,6 +155,7 @@ READERS = MappingProxyType(
         Kind.NUMBER: read_number,
         Kind.FLAG: read_flag,
         Kind.TEXT: read_text,
+        Kind.FILE: read_file_name,
         Kind.NAMES: read_names,
         Kind.PAIRS: read_pairs,
         Kind.LOCK: read_lock,

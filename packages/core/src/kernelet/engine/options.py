@@ -80,6 +80,15 @@ class EngineOptions:
     io_processor_plugin: str | None = option(
         None, Kind.TEXT, "IO processor that turns data into prompts and vectors into answers; the checkpoint's own"
     )
+    tool_call_parser: str | None = option(
+        None, Kind.TEXT, "parser that finds tool calls in answers; auto asks the chat template; none: calls stay text"
+    )
+    reasoning_parser: str | None = option(
+        None, Kind.TEXT, "parser that takes reasoning out of answers; auto asks the chat template; none: it stays text"
+    )
+    enable_auto_tool_choice: bool = option(False, Kind.FLAG, "let clients leave it to the model to call their tools")
+    tool_parser_plugin: str | None = option(None, Kind.FILE, "a Python file that offers tool parsers")
+    reasoning_parser_plugin: str | None = option(None, Kind.FILE, "a Python file that offers reasoning parsers")
     plugins: Sequence[str] | None = option(
         None, Kind.NAMES, "plugins to load: NAME,... only these; +NAME adds to the default; empty: none"
     )

@@ -7,12 +7,18 @@ from dataclasses import dataclass, field
 
 from kernelet.contracts.sampling import TokenLogprobs
 from kernelet.engine.input_processor import PreparedRequest
+from kernelet.engine.parsing import ChoiceParser
+from kernelet.errors import RequestFailedError
 from kernelet.request.outputs import CompletionOutput, EngineOutput, Logprob, RequestOutput
 from kernelet.request.status import FinishReason
 from kernelet.text.logprobs import describe_logprobs
 from kernelet.text.output import OutputAssembler, TextOptions
+from kernelet.text.parsed_output import ParsedAssembler
 from kernelet.text.stop import StopStrings
 from kernelet.text.tokenizer import Tokenizer
+
+CUT = frozenset({FinishReason.LENGTH, FinishReason.ABORT, FinishReason.ERROR})
+"""Ends that came from outside: a call that is open then stays as far as it came."""
 
 
 @dataclass
@@ -23,11 +29,13 @@ class ChoiceState:
         assembler: None: no text is wanted.
         logprobs: None: not asked for.
         error: Why it failed.
+        parser: None: the text is not parsed.
     """
 
     index: int
-    assembler: OutputAssembler | None
+    assembler: OutputAssembler | ParsedAssembler | None
     logprobs: list[dict[int, Logprob]] | None
+    parser: ChoiceParser | None = None
     text: str = ""
     token_ids: list[int] = field(default_factory=list)
     cumulative_logprob: float = 0.0
@@ -45,6 +53,7 @@ class ChoiceState:
             cumulative_logprob=None if self.logprobs is None else self.cumulative_logprob,
             finish_reason=self.finish_reason,
             stop_reason=self.stop_reason,
+            message=None if self.parser is None else self.parser.message.snapshot(),
         )
 
 
@@ -70,10 +79,16 @@ class RequestState:
         self._num_cached_tokens = 0
 
     def _new_choice(self, index: int, stops: StopStrings | None) -> ChoiceState:
-        assembler = None
-        if self._tokenizer is not None and self._request.params.detokenize:
-            assembler = OutputAssembler(self._tokenizer, self._request.prompt_token_ids, stops, self._options)
-        return ChoiceState(index, assembler, None if self._request.params.logprobs is None else [])
+        request, tokenizer = self._request, self._tokenizer
+        logprobs: list[dict[int, Logprob]] | None = None if request.params.logprobs is None else []
+        if tokenizer is None or not request.params.detokenize:
+            return ChoiceState(index, None, logprobs)
+        ids, options = request.prompt_token_ids, self._options
+        if request.parsing is None:
+            return ChoiceState(index, OutputAssembler(tokenizer, ids, stops, options), logprobs)
+        parser = ChoiceParser(request.parsing)
+        assembler = ParsedAssembler(tokenizer, ids, parser, request.parsing.marker_ids, stops, options)
+        return ChoiceState(index, assembler, logprobs, parser)
 
     @property
     def request_ids(self) -> list[str]:
@@ -107,10 +122,11 @@ class RequestState:
         if choice.index == 0:
             self._num_cached_tokens = max(self._num_cached_tokens, output.num_cached_tokens)
             self._add_prompt_logprobs(output.prompt_logprobs or ())
-        stopped = self._add_tokens(choice, output)
-        if not stopped and output.finish_reason is not None:
-            self._finish(choice, output)
-        return stopped and output.finish_reason is None
+        try:
+            self._take(choice, output)
+        except RequestFailedError as error:  # of its parser
+            choice.finish_reason, choice.error = str(FinishReason.ERROR), str(error)
+        return choice.finish_reason is not None and output.finish_reason is None
 
     def snapshot(self) -> RequestOutput:
         """The request as of now; later updates do not change it."""
@@ -123,6 +139,13 @@ class RequestState:
             finished=self.finished,
             num_cached_tokens=self._num_cached_tokens,
         )
+
+    def _take(self, choice: ChoiceState, output: EngineOutput) -> None:
+        stopped = self._add_tokens(choice, output)
+        if not stopped and output.finish_reason is not None:
+            self._finish(choice, output)
+        if choice.parser is not None and choice.finish_reason is not None:
+            choice.parser.finish(cut=choice.finish_reason in CUT)
 
     def _add_tokens(self, choice: ChoiceState, output: EngineOutput) -> bool:
         """New tokens; True if a stop string ended the answer, whose last token is then the one that completed it."""

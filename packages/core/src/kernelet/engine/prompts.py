@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
 from kernelet.errors import PromptError
 from kernelet.request.values import is_integer, shown
+
+if TYPE_CHECKING:
+    from kernelet.engine.parsing import OutputParsing
 
 
 class TextPrompt(TypedDict, total=False):
@@ -39,12 +42,14 @@ class ParsedPrompt:
 
     Attributes:
         add_special_tokens: Whether the tokenizer adds its own (not to what a chat template rendered).
+        parsing: How the answers are parsed; None: they are not.
     """
 
     text: str | None = None
     token_ids: Any = None
     cache_salt: str = ""
     add_special_tokens: bool = True
+    parsing: OutputParsing | None = None
 
 
 def parse_prompt(prompt: object) -> ParsedPrompt:

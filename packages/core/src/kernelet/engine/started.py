@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from kernelet.config import EngineConfig
 from kernelet.contracts.executor import EnginePlan
+from kernelet.contracts.serving import ParsersInfo
 from kernelet.engine.bootstrap import configure_engine, start, start_engine
 from kernelet.engine.frontend import Frontend
 from kernelet.engine.option_sources import ResolvedOptions
@@ -52,6 +53,11 @@ class StartedEngine:
     def plan(self) -> EnginePlan:
         """How every layer is computed."""
         return self._frontend.client.plan
+
+    @property
+    def parsers(self) -> ParsersInfo:
+        """What parses the answers to chats."""
+        return self._frontend.parsers.info
 
     def get_tokenizer(self) -> Tokenizer | None:
         """The model's tokenizer: ``encode``, ``decode``, ``eos_token_ids``; None where the model has none."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from kernelet.contracts.sampling import TokenLogprobs
+from kernelet.request.message import ParsedMessage
 
 
 class EngineOutput(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +52,7 @@ class CompletionOutput:
         logprobs: One dictionary a token: token id to ``Logprob``.
         finish_reason: None while it runs.
         stop_reason: The stop string or token id that ended it.
+        message: The text, parsed: reasoning, content, calls. None: no parser runs.
     """
 
     index: int
@@ -60,6 +62,7 @@ class CompletionOutput:
     cumulative_logprob: float | None = None
     finish_reason: str | None = None
     stop_reason: str | int | None = None
+    message: ParsedMessage | None = None
 
 
 @dataclass(kw_only=True)
