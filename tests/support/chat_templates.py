@@ -9,6 +9,7 @@ import sys
 import tarfile
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,6 +30,11 @@ def template_source(file_name: str) -> str:
     return (_folder() / file_name).read_text(encoding="utf-8")
 
 
+def template_names() -> list[str]:
+    """The names of all of them."""
+    return sorted(path.name for path in _folder().glob("*.jinja"))
+
+
 def render_template(
     source: str, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None = None, **kwargs: Any
 ) -> str:
@@ -43,10 +49,16 @@ def render_template(
     """
     tokens = {name: str(kwargs.pop(name, "")) for name in ("bos_token", "eos_token")}
     generates = bool(kwargs.pop("add_generation_prompt", False))
-    template = ChatTemplate({"default": source}, tokens)
+    template = _compiled(source, tuple(tokens.items()))
     return template.render(messages, tools=tools, add_generation_prompt=generates, template_kwargs=kwargs)
 
 
+@lru_cache(maxsize=8)
+def _compiled(source: str, tokens: tuple[tuple[str, str], ...]) -> ChatTemplate:
+    return ChatTemplate({"default": source}, dict(tokens))
+
+
+@cache
 def _folder() -> Path:
     house = env.cache_dir() / "tests"
     folder = house / f"templates-{SHA256[:12]}"

@@ -1,0 +1,1 @@
+"""Tables that tell what a model thinks from what it answers."""
