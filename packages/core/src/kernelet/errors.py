@@ -155,3 +155,7 @@ class RequestFailedError(RequestError):
 
 class EngineDeadError(KerneletError):
     """The engine stopped; every request that it held gets this error."""
+
+
+class EngineDrainingError(EngineDeadError):
+    """The engine finishes what it has and takes no new requests; nothing is wrong with it."""

@@ -20,7 +20,7 @@ from kernelet.engine.pooling_client import PoolingClient
 from kernelet.engine.prompts import ParsedPrompt, Prompt
 from kernelet.engine.started import StartedEngine
 from kernelet.engine.stats import EngineStats
-from kernelet.errors import EngineDeadError, RequestFailedError
+from kernelet.errors import EngineDeadError, EngineDrainingError, RequestFailedError
 from kernelet.request.outputs import RequestOutput
 
 if TYPE_CHECKING:
@@ -164,4 +164,4 @@ class AsyncLLM(PoolingClient, StartedEngine, EngineClient):
         """Other frontends may have asked for it."""
         health = self._frontend.client.health()
         if health.state == "draining":
-            raise EngineDeadError(health.detail)
+            raise EngineDrainingError(health.detail)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from kernelet.engine.core_client import Sink
 from kernelet.engine.driver import DRAINING
-from kernelet.errors import EngineDeadError, ParameterError
+from kernelet.errors import EngineDeadError, EngineDrainingError, ParameterError
 from kernelet.request.outputs import EngineOutput
 
 Item = Sequence[EngineOutput] | EngineDeadError | None
@@ -88,12 +88,12 @@ class OpenRequests:
 
         Raises:
             ParameterError: the name is in use.
-            EngineDeadError: no new requests are taken.
+            EngineDeadError: no new requests are taken; EngineDrainingError where it is no more than that.
         """
         if self._find(name) is not None:
             raise ParameterError("request_id", f"{name!r} is in use: choose another")
         if self.draining or self._end is not None:
-            raise EngineDeadError(self._end or DRAINING)
+            raise EngineDrainingError(DRAINING) if self._end is None else EngineDeadError(self._end)
         self._check()
         loop = asyncio.get_running_loop()
         mailbox = self._mailboxes.setdefault(loop, Mailbox(loop))

@@ -22,6 +22,8 @@ def check_prompt_token_ids(value: object, vocab_size: int) -> list[int]:
         raise PromptError(f"the prompt's token ids are an array of {value.ndim} dimensions, expected one")
     if len(value) == 0:
         raise PromptError("the prompt is empty: give at least one token")
+    if type(value) is list and set(map(type, value)) == {int} and min(value) >= 0 and max(value) < vocab_size:
+        return value.copy()
     for place, index in enumerate(value):
         if not is_integer(index):
             raise PromptError(f"the prompt's token ids hold {shown(index)} at index {place}, expected an integer")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, SupportsInt, TypeGuard
 
 import numpy as np
@@ -16,13 +16,36 @@ SHOWN = 60
 
 def shown(value: object) -> str:
     """A short form of what came, for messages."""
+    text = ""
     try:
-        text = repr(value)
+        for piece in pieces(value):
+            text += piece
+            if len(text) > SHOWN:
+                break
     except Exception:  # noqa: BLE001  an object whose repr fails must not hide the error that is being written
         text = "..."
     if len(text) > SHOWN:
         text = text[:SHOWN] + "..."
     return f"{text} ({type(value).__name__})"
+
+
+def pieces(value: object) -> Iterator[str]:
+    """The ``repr`` of a value in pieces: that of a large one takes long, and little of it is shown."""
+    if type(value) in {str, bytes}:
+        yield repr(value[: SHOWN + 1])  # type: ignore[index]
+    elif not value or type(value) not in {list, dict}:
+        yield repr(value)
+    else:
+        assert isinstance(value, list | dict)
+        mark = "[" if isinstance(value, list) else "{"
+        for member in value:
+            yield mark
+            yield from pieces(member)
+            if isinstance(value, dict):
+                yield ": "
+                yield from pieces(value[member])
+            mark = ", "
+        yield "]" if isinstance(value, list) else "}"
 
 
 def is_integer(value: Any) -> TypeGuard[SupportsInt]:

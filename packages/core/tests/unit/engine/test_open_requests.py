@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from kernelet.engine.open_requests import OpenRequests
-from kernelet.errors import EngineDeadError, ParameterError
+from kernelet.errors import EngineDeadError, EngineDrainingError, ParameterError
 from kernelet.request.outputs import EngineOutput
 
 
@@ -126,7 +126,7 @@ def test_draining_waits_for_the_last_and_refuses_others():
             with requests.enter("b"):
                 draining = asyncio.ensure_future(requests.drain())
                 await asyncio.sleep(0)
-                with pytest.raises(EngineDeadError, match="takes no new requests"), requests.enter("c"):
+                with pytest.raises(EngineDrainingError, match="takes no new requests"), requests.enter("c"):
                     pass
             await asyncio.sleep(0)
             assert not draining.done()

@@ -29,6 +29,7 @@ def test_lists_of_integers_pass(value):
         (np.array([1.0]), "index 0"),
         ([True], "index 0"),
         ([None], "index 0"),
+        ([0, 1, True], "index 2"),
         ([0, 3], "3 .*at index 1, which is outside the vocabulary"),
         ([-1], "-1 .*outside the vocabulary"),
         ([10**100], "outside the vocabulary"),
@@ -37,3 +38,10 @@ def test_lists_of_integers_pass(value):
 def test_everything_else_is_a_prompt_error(value, message):
     with pytest.raises(PromptError, match=message):
         check_prompt_token_ids(value, 3)
+
+
+def test_what_was_given_stays_its_givers():
+    given = [1, 2]
+    found = check_prompt_token_ids(given, 3)
+    given.append(99)
+    assert found == [1, 2]

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kernelet.errors import ParameterError
 from kernelet.request import values
@@ -81,6 +83,31 @@ def test_token_ids_are_checked_and_kept_once():
     assert values.token_ids("ids", [3, 1, 3, np.int64(1)], 4, 10) == (3, 1)
     with pytest.raises(ParameterError, match=r"got token id 4 \(int\), expected an integer from 0 to 3"):
         values.token_ids("ids", [3, 4], 4, 10)
+
+
+JSON = st.recursive(
+    st.none() | st.integers() | st.text(max_size=70) | st.binary(max_size=70),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+)
+
+
+@given(JSON)
+def test_what_is_shown_is_the_beginning_of_the_repr(value):
+    full = repr(value)
+    expected = full if len(full) <= values.SHOWN else full[: values.SHOWN] + "..."
+    assert values.shown(value) == f"{expected} ({type(value).__name__})"
+
+
+def test_no_more_of_a_value_is_looked_at_than_is_shown():
+    looked = []
+
+    class Member(int):
+        def __repr__(self):
+            looked.append(int(self))
+            return str(int(self))
+
+    assert values.shown([[Member(n) for n in range(10_000)]]).endswith("... (list)")
+    assert len(looked) < values.SHOWN
 
 
 def test_a_huge_or_broken_value_is_shown_shortly():

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from kernelet.errors import (
     ChatTemplateError,
     EngineDeadError,
+    EngineDrainingError,
     KerneletError,
     ParameterError,
     PromptError,
@@ -92,6 +93,8 @@ def as_api_error(error: Exception, names: Mapping[str, str] = NO_NAMES, prompt: 
     if isinstance(error, RequestError):
         at_prompt = isinstance(error, PromptError | ChatTemplateError)
         return ApiError(400, str(error), param=prompt if at_prompt else None)
+    if isinstance(error, EngineDrainingError):
+        return ApiError(503, str(error), code="draining", headers={"retry-after": "5"})
     if isinstance(error, EngineDeadError):
         return ApiError(503, str(error), code="engine_dead", headers={"retry-after": "5"})
     if isinstance(error, KerneletError):

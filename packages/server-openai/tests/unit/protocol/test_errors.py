@@ -7,6 +7,7 @@ import pytest
 from kernelet.errors import (
     ChatTemplateError,
     EngineDeadError,
+    EngineDrainingError,
     ParameterError,
     PluginError,
     PromptError,
@@ -71,3 +72,10 @@ def test_a_field_has_the_name_that_the_client_used():
 
 def test_who_may_come_again_is_told_when():
     assert as_api_error(EngineDeadError("x")).headers["retry-after"]
+
+
+def test_an_engine_that_drains_is_not_dead():
+    found = as_api_error(EngineDrainingError("x"))
+    assert (found.status, found.code) == (503, "draining")
+    assert found.headers["retry-after"]
+    assert as_api_error(EngineDeadError("x")).code == "engine_dead"
