@@ -63,7 +63,8 @@ class JsonCallsScanner(Scanner):
         self._listed = False
         self._num_calls = 0
         self._raw: list[str] = []
-        self._key: list[str] = []
+        self._pieces: list[str] = []
+        self._key = ""
         self._value = JsonValue()
         self._new_object()
 
@@ -97,7 +98,8 @@ class JsonCallsScanner(Scanner):
         """What did not become a call is content; a call that was cut is as it came."""
         if not self._named:
             self._draft.give_up("".join(self._raw))
-        self._draft.leave()
+        if self._phase == self._in_value:
+            self._draft.leave()
 
     def _step(self, used: int) -> Step:
         if self._to is None:
@@ -137,18 +139,19 @@ class JsonCallsScanner(Scanner):
         if text[place] != '"':
             self._stop()
             return place
-        self._key, self._value = [], JsonValue()
+        self._pieces, self._value = [], JsonValue()
         self._phase = self._in_key
         return place
 
     def _in_key(self, text: str, place: int) -> int:
         end = self._value.feed(text, place)
-        self._key.append(text[place:end])
+        self._pieces.append(text[place:end])
         if self._value.ended:
+            self._key = decoded("".join(self._pieces))
             self._phase = self._before_value
             self._num_keys += 1
             known = (*self._state.names, *self._state.arguments, *self._state.inside, *self._state.others)
-            if self._num_keys == 1 and decoded("".join(self._key)) not in known:
+            if self._num_keys == 1 and self._key not in known:
                 self._stop()
         return end
 
@@ -164,7 +167,7 @@ class JsonCallsScanner(Scanner):
     def _at_value(self, text: str, place: int) -> int:
         if text[place] in WHITESPACE:
             return place + 1
-        if decoded("".join(self._key)) in self._state.inside and text[place] == "{":
+        if self._key in self._state.inside and text[place] == "{":
             self._nesting += 1
             self._phase = self._before_key
             return place + 1
@@ -174,14 +177,13 @@ class JsonCallsScanner(Scanner):
 
     def _in_value(self, text: str, place: int) -> int:
         end = self._value.feed(text, place)
-        key = decoded("".join(self._key))
-        if key in self._state.arguments:
+        if self._key in self._state.arguments:
             self._add_arguments(text[place:end])
-        elif key in self._state.names and not self._named:
+        elif self._key in self._state.names and not self._named:
             self._name.append(text[place:end])
         if self._value.ended:
             self._phase = self._after_value
-            if key in self._state.names and not self._named:
+            if self._key in self._state.names and not self._named:
                 self._begin_call()
         return end
 
@@ -238,9 +240,9 @@ class JsonCallsScanner(Scanner):
 
 
 def decoded(text: str) -> str:
-    """The string that a JSON text stands for; empty if it is none."""
+    """The string that a JSON text stands for; empty if it is none, or no text at all (half a surrogate pair)."""
     try:
         value = json.loads(text, strict=False)
+        return value if isinstance(value, str) and value.encode() else ""
     except ValueError:
         return ""
-    return value if isinstance(value, str) else ""

@@ -7,8 +7,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from kernelet.contracts.parsing import CONTENT, WHITESPACE, CallName
+from kernelet.text.parsing.python_literal import PythonLiteral
 from kernelet.text.parsing.scanner import Scanner, Step
-from kernelet.text.parsing.values import python_value, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,8 +50,8 @@ class PythonCallsScanner(Scanner):
         return self._step(place)
 
     def token(self, marker: str) -> Step:
-        """Inside a literal a marker is text; elsewhere nothing goes on behind it."""
-        if self._phase == self._in_literal:
+        """Inside a string a marker is text; elsewhere nothing goes on behind it."""
+        if self._phase == self._in_literal and self._literal.in_string:
             return self.feed(marker)
         self._stop()
         return self._step(0)
@@ -172,53 +172,3 @@ class PythonCallsScanner(Scanner):
 def _end(pattern: re.Pattern[str], text: str, place: int, limit: int) -> int:
     found = pattern.match(text, place, limit)
     return found.end() if found is not None else place
-
-
-class PythonLiteral:
-    """One literal, up to the comma or bracket behind it, which is not part of it."""
-
-    def __init__(self) -> None:
-        self._text: list[str] = []
-        self._depth = 0
-        self._quote = ""
-        self._escaped = False
-        self.ended = False
-
-    def feed(self, text: str, place: int) -> int:
-        """Takes the literal's text from a place on; returns the place after what belongs to it."""
-        start = place
-        while place < len(text):
-            character = text[place]
-            if self._quote:
-                self._in_string(character)
-            elif self._depth <= 0 and character in ",)":
-                self.ended = True
-                break
-            elif character in "\"'":
-                self._quote = character
-            elif character in "([{":
-                self._depth += 1
-            elif character in ")]}":
-                self._depth -= 1
-            place += 1
-        self._text.append(text[start:place])
-        return place
-
-    def _in_string(self, character: str) -> None:
-        if self._escaped:
-            self._escaped = False
-        elif character == "\\":
-            self._escaped = True
-        elif character == self._quote:
-            self._quote = ""
-
-    def as_json(self) -> str:
-        """The value, of Python's or JSON's spelling; a text that is none of them is a string."""
-        text = "".join(self._text).strip()
-        if (value := python_value(text)) is not None:
-            return value
-        try:
-            json.loads(text, parse_constant=refuse)
-        except ValueError:
-            return json.dumps(text, ensure_ascii=False)
-        return text

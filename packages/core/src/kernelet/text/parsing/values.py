@@ -8,12 +8,13 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 _INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.0+)?")
 _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _ANY: Final = ("object", "array", "integer", "number", "boolean", "null", "string")
 _MAX_NESTING: Final = 16
+_HALVES: Final = re.compile(r"[\ud800-\udfff]")
 
 
 def read_value(text: str, schema: Mapping[str, Any], root: Mapping[str, Any]) -> str:
@@ -28,7 +29,17 @@ def read_value(text: str, schema: Mapping[str, Any], root: Mapping[str, Any]) ->
         read = _READERS.get(kind)
         if read is not None and (value := read(text.strip())) is not None:
             return value
-    return json.dumps(text, ensure_ascii=False)
+    return as_json(text)
+
+
+def as_json(value: object) -> str:
+    """JSON text; half a surrogate pair is escaped, as it is no text.
+
+    Raises:
+        ValueError, TypeError, RecursionError: JSON cannot say it.
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return text if _HALVES.search(text) is None else json.dumps(value, allow_nan=False)
 
 
 def is_text_only(schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
@@ -36,25 +47,34 @@ def is_text_only(schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
     return set(declared_types(schema, root)) == {"string"}
 
 
-def declared_types(schema: Mapping[str, Any], root: Mapping[str, Any], nesting: int = 0) -> tuple[str, ...]:
+def declared_types(schema: Mapping[str, Any], root: Mapping[str, Any]) -> tuple[str, ...]:
     """The types that a JSON schema allows, in its order; all of them if it names none."""
+    return tuple(dict.fromkeys(_types(schema, root, set(), 0))) or _ANY
+
+
+def _types(schema: Mapping[str, Any], root: Mapping[str, Any], seen: set[str], nesting: int) -> Iterator[str]:
+    """Each reference is followed once: what it allows is known then."""
     if nesting > _MAX_NESTING:
-        return _ANY
+        yield from _ANY
+        return
     reference = schema.get("$ref")
     if isinstance(reference, str):
-        return declared_types(_resolve(reference, root), root, nesting + 1)
+        if reference not in seen:
+            seen.add(reference)
+            yield from _types(_resolve(reference, root), root, seen, nesting + 1)
+        return
     kind = schema.get("type")
-    if isinstance(kind, str):
-        return (kind,)
-    if isinstance(kind, list):
-        return tuple(name for name in kind if isinstance(name, str))
+    if isinstance(kind, str | list):
+        yield from [kind] if isinstance(kind, str) else (name for name in kind if isinstance(name, str))
+        return
     for word in ("anyOf", "oneOf", "allOf"):
         if isinstance(schema.get(word), list):
-            branches = [part for part in schema[word] if isinstance(part, dict)]
-            found = [name for part in branches for name in declared_types(part, root, nesting + 1)]
-            return tuple(dict.fromkeys(found)) or _ANY
+            for part in schema[word]:
+                if isinstance(part, dict):
+                    yield from _types(part, root, seen, nesting + 1)
+            return
     values = schema["enum"] if isinstance(schema.get("enum"), list) else [schema[w] for w in ("const",) if w in schema]
-    return tuple(dict.fromkeys(_type_of(value) for value in values)) or _ANY
+    yield from [_type_of(value) for value in values] or _ANY
 
 
 def _resolve(reference: str, root: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -89,12 +109,21 @@ def _null(text: str) -> str | None:
 
 def _container(kind: type) -> Callable[[str], str | None]:
     def read(text: str) -> str | None:
-        try:
-            return text if isinstance(json.loads(text, parse_constant=refuse), kind) else None
-        except (ValueError, RecursionError):
-            return python_value(text, kind)
+        return json_value(text, kind) or python_value(text, kind)
 
     return read
+
+
+def json_value(text: str, kind: type = object) -> str | None:
+    """JSON text of a JSON value of some type, as it is; None: it is none. Line ends in strings are escaped."""
+    for strict in (True, False):
+        try:
+            value = json.loads(text, parse_constant=refuse, strict=strict)
+            if isinstance(value, kind):
+                return text if strict else as_json(value)
+        except (ValueError, RecursionError):
+            continue
+    return None
 
 
 def refuse(constant: str) -> None:
@@ -110,7 +139,7 @@ def python_value(text: str, kind: type = object) -> str | None:
     """JSON text of a Python literal of some type; None: it is none, or JSON cannot say it."""
     try:
         value = ast.literal_eval(text)
-        return json.dumps(value, ensure_ascii=False, allow_nan=False) if isinstance(value, kind) else None
+        return as_json(value) if isinstance(value, kind) else None
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
 
