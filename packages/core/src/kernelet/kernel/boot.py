@@ -118,6 +118,8 @@ def _import(record: Record, watch: Watch) -> None:
     plugin, doing = None, f"importing {record.candidate.short}"
     watch.on(doing, record.name)
     with Contained() as box, Guarded(doing):
+        if record.candidate.file:
+            record.content_hash()  # of what is imported now
         plugin = import_plugin(record.candidate)
     if box.failure:
         fail(record, box.failure)

@@ -124,6 +124,8 @@ def _unrecorded(files: dict[str, str]) -> dict[str, str]:
 
 
 def _package_files(candidate: Candidate, plugin: object) -> dict[str, str]:
+    if candidate.file:
+        return {Path(candidate.file).name: candidate.file}
     if candidate.entry_point:
         return _top_files(candidate.entry_point)
     try:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from email.message import Message
 from email.parser import HeaderParser
 from importlib.metadata import Distribution
+from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
@@ -20,6 +21,9 @@ PLUGIN_GROUP = "kernelet.plugins"
 API_GROUP = "kernelet.api"
 """Entry points of this group name a contract domain and the version that the plugin was built for."""
 
+FILE = "file:"
+"""Stands before the name of a file in the entry point of a plugin that is one."""
+
 ENTRY_POINTS_FILE = "entry_points.txt"
 ENTRY_POINT = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*)?")
 UNREADABLE = "cannot be read"
@@ -29,16 +33,22 @@ METADATA_FILES = ("METADATA", "PKG-INFO", "")
 """Of a wheel, of an egg-info folder, of an egg-info that is a file."""
 
 
+def file_of(entry_point: str, folder: str) -> str:
+    """Path of the file that a plugin is; empty: it is none."""
+    return str(Path(folder) / entry_point.removeprefix(FILE)) if entry_point.startswith(FILE) else ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
     """A plugin that could be loaded, as its distribution's metadata describes it.
 
     Attributes:
         name: The entry point's name, which is the plugin's.
-        entry_point: The entry point's value, ``"package.plugin"`` or ``"package.plugin:object"``.
+        entry_point: The entry point's value, ``"package.plugin"`` or ``"package.plugin:object"``; of a plugin that is a
+            file, ``"file:name.py"``.
         distribution: Name of the distribution; empty for a plugin that was handed to this process.
         version: Its version.
-        path: Folder in which its metadata was found; shown, never compared.
+        path: Folder in which its metadata, or the file, was found; shown, never compared.
         requirements: Its ``Requires-Dist`` lines.
         api: Pairs of contract domain and the value of its ``kernelet.api`` entry point.
         problem: Why it cannot be used, where the metadata alone tells.
@@ -58,6 +68,8 @@ class Candidate:
     metadata: Distribution | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
+        if self.file:
+            return f"plugin {self.name!r} (the file {self.file})"
         if self.handed:
             return (
                 f"plugin {self.name!r} (handed to this process: {self.entry_point or type(self.instance).__qualname__})"
@@ -78,6 +90,11 @@ class Candidate:
     def origin(self) -> str:
         """Distribution, version and path, for lists."""
         return f"{self.distribution or 'handed to this process'} {self.version} {self.path}".rstrip()
+
+    @property
+    def file(self) -> str:
+        """Path of the file that it is; empty: it is none."""
+        return file_of(self.entry_point, self.path)
 
     @property
     def handed(self) -> bool:

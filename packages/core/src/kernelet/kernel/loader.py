@@ -13,6 +13,7 @@ from kernelet.kernel.discovery import Candidate
 from kernelet.kernel.failure import Contained
 from kernelet.kernel.guard import Guarded
 from kernelet.kernel.imports import import_string, is_import_string
+from kernelet.kernel.plugin_files import import_file
 
 BUILTIN = "kernelet.builtin"
 """The core's own plugin; always there unless it is blocked."""
@@ -26,6 +27,8 @@ def import_plugin(candidate: Candidate) -> object:
     """
     if candidate.instance is not None:
         return candidate.instance
+    if candidate.file:
+        return import_file(candidate.file)
     value = candidate.entry_point
     found: Any = import_string(value) if ":" in value else importlib.import_module(value)
     return found() if isinstance(found, type) else found

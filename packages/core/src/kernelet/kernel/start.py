@@ -13,10 +13,11 @@ from kernelet.errors import PluginError
 from kernelet.kernel import deprecations, drift, manifest
 from kernelet.kernel.allow import AllowList
 from kernelet.kernel.boot import Booted, boot
-from kernelet.kernel.discovery import discover
+from kernelet.kernel.discovery import discover, file_of
 from kernelet.kernel.loader import builtin_candidate, handed_candidates
 from kernelet.kernel.lock import LockFile, read_lock
 from kernelet.kernel.manifest import Manifest
+from kernelet.kernel.plugin_files import file_candidates
 from kernelet.kernel.record import Record
 
 logger = logging.getLogger("kernelet.kernel")
@@ -59,6 +60,7 @@ def start(
     locked = read_lock(config.locked) if config.locked else None
     found = discover(search_path)
     candidates = [builtin_candidate(), *found.candidates, *handed_candidates(plugins)]
+    candidates += file_candidates(config.files)
     allow = dataclasses.replace(AllowList.from_config(config), report_only=report_only)
     notices = found.notices + allow.check_names(candidates)
     for notice in notices:
@@ -89,12 +91,15 @@ def start_from(parents: Manifest, config: PluginsConfig, role: str, search_path:
             f"plugins={objects} are objects of the parent process; an engine in a process of its own needs import "
             f"strings: plugins=['package.module:Class']"
         )
-    strings = [entry.entry_point for entry in parents.plugins if not entry.distribution]
+    handed = [entry for entry in parents.plugins if not entry.distribution]
+    files = {entry.name: file_of(entry.entry_point, entry.path) for entry in handed}
+    strings = [entry.entry_point for entry in handed if not files[entry.name]]
     names = frozenset(entry.name for entry in parents.plugins)
     allow = dataclasses.replace(
         AllowList.from_config(config), only=names, required=names, blocked=frozenset(), origin="the manifest"
     )
     found = [builtin_candidate(), *discover(search_path).candidates, *handed_candidates(strings)]
+    found += file_candidates(filter(None, files.values()))
     here, there = f"this {role} process", "its parent"
 
     def check(records: Sequence[Record]) -> None:
