@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from environments import Environment
+from template_plugins import QUICK
 
 ROOT = Path(__file__).parent.parent.parent
 CORE = ("packages/core", "packages/platform-cpu", "packages/models-decoder")
@@ -57,8 +58,10 @@ def own_tests(copy_of: Callable[[str], Path]) -> Callable[..., str]:
     """``own_tests(environment, "acme-model", ...)``: runs these examples' own tests and suites, warnings are errors."""
 
     def run(environment: Environment, *examples: str) -> str:
-        folders = [str(copy_of(name) / "tests") for name in examples]
-        options = ("-q", "-W", "error", "--import-mode=importlib", "-p", "no:cacheprovider", "--durations=5")
-        return environment.run("-m", "pytest", *options, *folders, OMP_NUM_THREADS="1")
+        folders = [copy_of(name) / "tests" for name in examples]
+        house = folders[0].parent.parent
+        (house / "conftest.py").write_text(QUICK, encoding="utf-8")
+        options = ("-q", "-W", "error", "--import-mode=importlib", "-p", "no:cacheprovider", f"--rootdir={house}")
+        return environment.run("-m", "pytest", *options, *map(str, folders), OMP_NUM_THREADS="1")
 
     return run

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import tomllib
 import venv
 from pathlib import Path
 
@@ -15,6 +16,13 @@ from packaging.utils import parse_wheel_filename
 
 SITE = Path(sysconfig.get_path("purelib"))
 OURS = "kernelet"
+BUILD = """
+import importlib, sys
+module, _, name = sys.argv[1].partition(":")
+backend = importlib.import_module(module)
+print("\\n" + (getattr(backend, name) if name else backend).build_wheel(sys.argv[2]))
+"""
+"""Asks a backend as a frontend does, which pip does too, after reading the project's metadata three times."""
 LEFT_BEHIND = ("build", "dist", "*.egg-info", "__pycache__", ".*_cache", "*.so")
 
 
@@ -33,13 +41,18 @@ def build_wheel(project: Path, folder: Path, **variables: str) -> Path:
         AssertionError: with the output, if it does not build.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    before = set(folder.glob("*.whl"))
-    options = ("--no-deps", "--no-build-isolation", "--no-index", "-w", str(folder))
     with tempfile.TemporaryDirectory() as copy:
         shutil.copytree(project, copy, ignore=shutil.ignore_patterns(*LEFT_BEHIND), dirs_exist_ok=True)
-        run(Path(sys.executable), "-m", "pip", "wheel", *options, copy, **(prebuilt() | variables))
-    (wheel,) = set(folder.glob("*.whl")) - before
-    return wheel
+        command = ("-c", BUILD, backend(project), str(folder.resolve()))
+        printed = run(Path(sys.executable), *command, cwd=Path(copy), **(prebuilt() | variables))
+    return folder / printed.splitlines()[-1]
+
+
+def backend(project: Path) -> str:
+    """The build backend that a project names; that of a setup.py alone (PEP 517)."""
+    file = project / "pyproject.toml"
+    table = tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return str(table.get("build-system", {}).get("build-backend", "setuptools.build_meta:__legacy__"))
 
 
 def prebuilt() -> dict[str, str]:

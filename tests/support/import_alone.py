@@ -17,7 +17,10 @@ import traceback
 import warnings
 
 OWN = r"kernelet(_\w+)?(\.|$)"
-LIBRARIES = ("hypothesis", "jinja2", "msgspec", "numpy", "packaging.requirements", "pytest", "rich.table", "tokenizers")
+LIBRARIES = (
+    *("asyncio", "fastapi", "httpx", "hypothesis", "jinja2", "msgspec", "numpy", "packaging.requirements", "pytest"),
+    *("rich.table", "tokenizers", "uvicorn", "zmq.asyncio"),
+)
 
 
 def failure(module: str) -> str:

@@ -14,6 +14,13 @@ from kernelet.cli.main import main
 from kernelet.cli.plugin_template import template_kinds
 
 FUTURE = "from __future__ import annotations\n"
+QUICK = """\
+from hypothesis import settings
+
+settings.register_profile("quick", max_examples=15)
+settings.load_profile("quick")
+"""
+"""conftest.py above projects: searches are short; that suites find what they are for is tested elsewhere."""
 
 
 def generate(kind: str, name: str, folder: Path, *options: str) -> Path:

@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from environments import build_wheel, run
 from packaging.metadata import Metadata
-from template_plugins import generate, package_of
+from template_plugins import QUICK, generate, package_of
 from workspace import ROOT
 
 from kernelet.cli.plugin_name import LONGEST
@@ -22,13 +22,6 @@ from kernelet.cli.plugin_template import template_kinds
 from kernelet.contracts.versions import API_VERSIONS
 
 KINDS = template_kinds()
-QUICK = """\
-from hypothesis import settings
-
-settings.register_profile("quick", max_examples=15)
-settings.load_profile("quick")
-"""
-"""conftest.py above the projects: searches are short; that suites find what they are for is tested elsewhere."""
 
 
 def tool(*command: str, cwd: Path) -> None:
