@@ -38,6 +38,8 @@ class TestPlatform(PlatformSuite):
 
 
 class TestTorchPagedAttention(AttentionSuite):
+    capabilities = AttentionCapabilities(batch_invariant=True)
+
     @pytest.fixture
     def offered(self) -> Offered[AttentionOffer]:
         return find_offer(PLUGIN, AttentionOffer, "torch-paged")

@@ -95,7 +95,7 @@ def kernelet_attention_backends() -> Sequence[AttentionOffer]:
             soft_cap=True,
             sinks=True,
             required_features=frozenset({"cpu"}),
-            summary="Paged attention in torch: batched decode, fused prefill",
+            summary="Paged attention in torch, in tiles at fixed positions: a token has the same bits in every batch",
         ),
     )
 

@@ -11,15 +11,16 @@ from kernelet.contracts.attention import AttentionBatch, AttentionSpec
 from kernelet.contracts.cache import FullAttentionSpec
 from kernelet.contracts.offer import Settings
 from kernelet_platform_cpu.attention.explicit import attend, wide
-from kernelet_platform_cpu.attention.metadata import Chunk, DecodeGroup, StepMetadata, plan_step
+from kernelet_platform_cpu.attention.metadata import QUERIES, StepMetadata, Tile, plan_step, span_keys
 from kernelet_platform_cpu.attention.paged import PagedAttention, zeroed_cache
 
 
 class TorchPagedAttention(PagedAttention):
     """The cache of a layer is one tensor [block, key or value, kv_head, token, head_size].
 
-    So a gather of (block, head) pages gives contiguous matrices [row, head][token, size], which batched products want.
-    Rows with one query are computed together, padded; prompts one by one, in tiles of queries.
+    So a gather of (block, head) pages gives contiguous matrices [span, head][token, size], which batched products want.
+    A token is computed in the tile of queries that its position lies in, padded, over whole spans of keys: sizes and
+    places in memory are the same in every batch and chunk, and so are its bits.
     """
 
     def __init__(self, spec: AttentionSpec, settings: Settings) -> None:
@@ -43,54 +44,32 @@ class TorchPagedAttention(PagedAttention):
 
     def forward(self, query: Tensor, cache: Any, metadata: Any, sinks: Tensor | None = None) -> Tensor:
         step: StepMetadata = metadata
-        pages = cache.view(-1, self.spec.block_size * self.spec.head_size)
-        if not step.chunks and len(step.decodes) == 1 and step.decodes[0].tokens is None:
-            return self._decode(query, pages, step.decodes[0], sinks)
+        spec = self.spec
+        pages = cache.view(-1, spec.block_size * spec.head_size)
+        wide_sinks = None if sinks is None else sinks.view(spec.num_kv_heads, self._group)
         out = torch.empty(query.shape, dtype=query.dtype, device=query.device)
-        for group in step.decodes:
-            tokens = group.tokens
-            if tokens is None:
-                out.copy_(self._decode(query, pages, group, sinks))
-            else:
-                out.index_copy_(0, tokens, self._decode(query.index_select(0, tokens), pages, group, sinks))
-        for chunk in step.chunks:
-            self._prefill(query, pages, chunk, sinks, out)
+        for part in step.parts:
+            both = pages.index_select(0, part.pages).to(self._wide)
+            key, value = both.view(2, -1, spec.num_kv_heads, span_keys(spec), spec.head_size)
+            for tile in part.tiles:
+                result = attend(
+                    self._whole(query, tile),
+                    key[tile.first : tile.last],
+                    value[tile.first : tile.last],
+                    scale=spec.scale,
+                    mask=tile.mask,
+                    soft_cap=spec.soft_cap,
+                    sinks=wide_sinks,
+                )
+                count = tile.stop - tile.start
+                mine = result[:, :, tile.row : tile.row + count].permute(2, 0, 1, 3)
+                out[tile.start : tile.stop].view(mine.shape).copy_(mine)
         return out
 
-    def _gather(self, pages: Tensor, wanted: Tensor, rows: int) -> tuple[Tensor, Tensor]:
-        """Keys in the wide dtype, and values, [rows * kv_heads, tokens, size]."""
+    def _whole(self, query: Tensor, tile: Tile) -> Tensor:
+        """[tokens, heads, size] -> the tile's queries [kv_heads, group, QUERIES, size], zeros where there is none."""
         spec = self.spec
-        both = pages.index_select(0, wanted).view(2, rows * spec.num_kv_heads, -1, spec.head_size)
-        return both[0].to(self._wide), both[1]
-
-    def _decode(self, query: Tensor, pages: Tensor, group: DecodeGroup, sinks: Tensor | None) -> Tensor:
-        spec = self.spec
-        key, value = self._gather(pages, group.pages, group.rows)
-        out = attend(
-            query.reshape(group.rows, spec.num_kv_heads, self._group, 1, spec.head_size),
-            key[:, : group.length],
-            value[:, : group.length],
-            scale=spec.scale,
-            mask=group.mask,
-            soft_cap=spec.soft_cap,
-            sinks=None if sinks is None else sinks.view(spec.num_kv_heads, self._group),
-        )
-        return out.view(query.shape)
-
-    def _prefill(self, query: Tensor, pages: Tensor, chunk: Chunk, sinks: Tensor | None, out: Tensor) -> None:
-        key, value = self._gather(pages, chunk.pages, 1)
-        for tile in chunk.tiles:
-            result = attend(
-                self._by_head(query, tile.start, tile.stop).unsqueeze(0),
-                key[:, tile.first_key : tile.last_key],
-                value[:, tile.first_key : tile.last_key],
-                scale=self.spec.scale,
-                mask=tile.mask,
-                soft_cap=self.spec.soft_cap,
-                sinks=None if sinks is None else sinks.view(self.spec.num_kv_heads, self._group),
-            )
-            self._by_head(out, tile.start, tile.stop).copy_(result[0])
-
-    def _by_head(self, x: Tensor, start: int, stop: int) -> Tensor:
-        """[tokens, heads, size] -> a view [kv_heads, group, stop - start, size]."""
-        return x[start:stop].view(stop - start, self.spec.num_kv_heads, self._group, -1).permute(1, 2, 0, 3)
+        whole = query.new_zeros(spec.num_kv_heads, self._group, QUERIES, spec.head_size, dtype=self._wide)
+        mine = query[tile.start : tile.stop].view(-1, spec.num_kv_heads, self._group, spec.head_size)
+        whole[:, :, tile.row : tile.row + len(mine)] = mine.permute(1, 2, 0, 3)
+        return whole

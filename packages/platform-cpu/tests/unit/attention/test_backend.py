@@ -1,4 +1,4 @@
-"""What the suite of the test kit cannot know: tiles, groups of decode rows, a cache whose pages are too small."""
+"""What the suite of the test kit cannot know: tiles, spans, bits of any cut, a cache whose pages are too small."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from kernelet.contracts.cache import FullAttentionSpec
 from kernelet.contracts.offer import Settings
 from kernelet.errors import ConfigError
 from kernelet_platform_cpu.attention.backend import TorchPagedAttention
-from kernelet_platform_cpu.attention.metadata import plan_step
 
 
 def hold(requests, steps, tolerance=1e-12):
@@ -19,24 +18,44 @@ def hold(requests, steps, tolerance=1e-12):
 
 
 @pytest.mark.parametrize("feature", [{}, {"window": 20}, {"soft_cap": 1.0}, {"window": 20, "sinks": True}])
-def test_prompt_longer_than_a_tile(requests_of, spec, feature, monkeypatch):
-    monkeypatch.setattr("kernelet_platform_cpu.attention.metadata.TILE", 16)
-    hold(requests_of(spec(**feature), seed=5), [{"a": count, "b": 2} for count in (50, 37, 1)])
+def test_chunks_that_cross_tiles_and_spans(requests_of, spec, feature):
+    hold(requests_of(spec(**feature), num_blocks=128, seed=5), [{"a": count, "b": 2} for count in (50, 37, 1, 60)])
 
 
-@pytest.mark.parametrize("window", [None, 300, 600])
-def test_real_tiles(requests_of, spec, window):
+@pytest.mark.parametrize("window", [None, 100, 200])
+def test_many_spans(requests_of, spec, window):
     one = spec(window=window, num_heads=1, num_kv_heads=1, head_size=4, block_size=16)
-    hold(requests_of(one, num_blocks=100, seed=6), [{"a": 400}, {"a": 530}], 1e-11)
+    hold(requests_of(one, num_blocks=100, seed=6), [{"a": 200}, {"a": 330}], 1e-11)
 
 
-def test_decode_rows_of_unequal_lengths_are_grouped(requests_of, spec, monkeypatch):
-    monkeypatch.setattr("kernelet_platform_cpu.attention.metadata.MAX_PADDING", 12)
-    requests = requests_of(spec(), num_blocks=128, seed=7)
-    hold(requests, [{"a": 60, "b": 3, "c": 55, "d": 2, "e": 30}])
-    step = requests.plan({"b": 1, "a": 1, "e": 1, "c": 1, "d": 1})
-    assert len(plan_step(step.batch, requests.spec, torch.float64).decodes) > 1
-    torch.testing.assert_close(requests.run(step), requests.expected(step), atol=1e-12, rtol=1e-12)
+BITS = [
+    *[(dtype, {}) for dtype in ("float64", "float32", "bfloat16", "float16")],
+    ("float32", {"window": 20, "sinks": True}),
+    ("float32", {"block_size": 5, "head_size": 5}),
+]
+
+
+@pytest.mark.parametrize("dtype, feature", BITS)
+def test_bits_do_not_depend_on_batch_chunk_or_threads(requests_of, spec, dtype, feature):
+    one = spec(dtype=dtype, **feature)
+
+    def outputs(steps):
+        requests = requests_of(one, num_blocks=300, seed=8)
+        return torch.cat([play(requests, counts)["a"] for counts in steps])
+
+    def play(requests, counts):
+        step = requests.plan(counts)
+        return dict(zip(counts, requests.run(step).split(list(counts.values())), strict=True))
+
+    whole = outputs([{"a": 150}])
+    cuts = [{"b": 30, "a": 70}, {"a": 1, "b": 1, "c": 9}, *[{"c": 1, "b": 3, "a": 1}] * 9, {"a": 70, "c": 1}]
+    assert torch.equal(outputs(cuts), whole)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        assert torch.equal(outputs(cuts), whole)
+    finally:
+        torch.set_num_threads(threads)
 
 
 @pytest.mark.parametrize("block_size", [1, 4, 16])

@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from kernelet.contracts.attention import AttentionBatch
-from kernelet_platform_cpu.attention import metadata
-from kernelet_platform_cpu.attention.metadata import MAX_PADDING, group_rows, plan_step
+from kernelet_platform_cpu.attention.metadata import QUERIES, plan_step, span_keys
 
 
 def batch(lengths, counts, block_size=4):
@@ -34,26 +33,25 @@ def blocks_of(pages, heads):
     return sorted(set((pages // (2 * heads)).tolist()))
 
 
-def test_full_attention_reads_all_blocks_once(spec):
-    step = plan([9, 4], [1, 1], spec())
-    (group,) = step.decodes
-    assert group.tokens is None
-    assert (group.rows, group.length) == (2, 9)
-    assert blocks_of(group.pages, 2) == [0, 1, 2, 3, 101]
-    assert (group.mask[1, 0, 0, 0] == 0).sum() == 4
+def test_full_attention_reads_all_blocks_and_fills_a_span_with_the_null_block(spec):
+    first, second = plan([70, 4], [1, 1], spec()).parts
+    assert blocks_of(first.pages, 2) == [0, *range(1, 19)]
+    assert blocks_of(second.pages, 2) == [0, 101]
+    assert len(first.pages) == 2 * len(second.pages) == 2 * (2 * 2 * 16)
 
 
-def test_sliding_attention_reads_the_window_only(spec):
-    step = plan([41, 30], [1, 5], spec(window=6))
-    (decode,), (chunk,) = step.decodes, step.chunks
-    # positions 35..40 lie in blocks 8..10 (ids from 1), positions 20..29 in blocks 5..7
-    assert blocks_of(decode.pages, 2) == [9, 10, 11]
-    assert blocks_of(chunk.pages, 2) == [106, 107, 108]
+def test_sliding_attention_reads_the_spans_of_the_window_only(spec):
+    (part,) = plan([200], [1], spec(window=6)).parts
+    # position 199 lies in tile 192..207, which sees 187 and on: spans 128..191 and 192..255
+    assert blocks_of(part.pages, 2) == [0, *range(33, 51)]
+    assert (part.tiles[0].first, part.tiles[0].last) == (0, 2)
 
 
-def test_no_mask_where_all_is_seen(spec):
-    assert plan([7, 7], [1, 1], spec()).decodes[0].mask is None
-    assert plan([7, 6], [1, 1], spec()).decodes[0].mask is not None
+def test_pages_are_by_part_span_head_and_block(spec):
+    (part,) = plan([70], [1], spec()).parts
+    pages = part.pages.view(2, 2, 2, 16)
+    assert pages[1, 0, 1, 3] == 4 * 4 + 2 + 1  # the fourth block is number 4; of its four pages the values of head 1
+    assert pages[0, 1, 0, 1] == 18 * 4
 
 
 def test_fresh_blocks_are_begun_and_not_filled(spec):
@@ -74,24 +72,41 @@ def test_rows_to_write_are_key_and_value_of_every_head(spec):
                 assert rows[token, part, head] == ((block * 2 + part) * 2 + head) * 4 + offset
 
 
-def test_tiles_cover_every_query_once_and_bound_their_scores(spec, monkeypatch):
-    monkeypatch.setattr(metadata, "MAX_SCORES", 4 * 100 * 10)
-    (chunk,) = plan([100], [90], spec()).chunks
-    assert [tile.start for tile in chunk.tiles] == list(range(0, 90, 10))
-    assert [tile.stop for tile in chunk.tiles] == list(range(10, 91, 10))
-    assert [tile.last_key for tile in chunk.tiles] == list(range(20, 101, 10))
-    assert all((tile.mask == 0).sum() == 55 for tile in chunk.tiles)
-    monkeypatch.setattr(metadata, "MAX_SCORES", 1)
-    assert plan([100], [90], spec()).chunks[0].tiles[0].stop == metadata.MIN_TILE
+@pytest.mark.parametrize("window", [None, 1, 7, 100])
+@pytest.mark.parametrize("length, count", [(1, 1), (16, 16), (17, 1), (100, 90), (130, 3), (64, 1), (65, 1)])
+def test_every_query_sees_its_keys_once(spec, window, length, count):
+    one = spec(window=window)
+    (part,) = plan([length], [count], one).parts
+    keys = span_keys(one)
+    total = -(-length // keys)
+    gathered = len(part.pages) // (2 * one.num_kv_heads * keys // one.block_size)
+    found = []
+    for tile in part.tiles:
+        place = (total - gathered) * keys
+        low, high = tile.first * keys + place, tile.last * keys + place
+        allowed = np.zeros((QUERIES, high - low), dtype=bool)
+        allowed[:, : high - low - tile.mask.shape[1] * keys] = True
+        allowed[:, high - low - tile.mask.shape[1] * keys :] = (tile.mask == 0).reshape(QUERIES, -1).numpy()
+        mine = allowed[tile.row : tile.row + tile.stop - tile.start]
+        found += [set((np.flatnonzero(row) + low).tolist()) for row in mine]
+    lowest = [0 if window is None else max(0, p - window + 1) for p in range(length)]
+    assert found == [set(range(lowest[p], p + 1)) for p in range(length - count, length)]
+    assert [tile.start for tile in part.tiles][1:] == [tile.stop for tile in part.tiles][:-1]
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_groups_hold_every_row_once_and_bound_their_padding(seed):
-    random = np.random.default_rng(seed)
-    lengths = random.integers(1, 3000, size=40)
-    rows = np.flatnonzero(random.random(40) < 0.7)
-    groups = list(group_rows(rows, lengths))
-    assert sorted(np.concatenate(groups)) == sorted(rows)
-    for group in groups:
-        assert lengths[group].max() * len(group) - lengths[group].sum() <= MAX_PADDING
-    assert not list(group_rows(rows[:0], lengths))
+def test_a_tile_is_the_same_whatever_the_step_has_of_it(spec):
+    one = spec(window=30)
+    whole = plan([160], [160], one).parts[0].tiles
+    for length in (97, 112):
+        (tile,) = plan([length], [1], one).parts[0].tiles
+        other = whole[(length - 1) // QUERIES]
+        assert torch.equal(tile.mask, other.mask)
+        assert tile.last - tile.first == other.last - other.first
+        assert tile.row == (length - 1) % QUERIES
+
+
+@pytest.mark.parametrize("block_size", [1, 4, 5, 16, 128, 192])
+def test_spans_are_whole_blocks_and_whole_tiles(spec, block_size):
+    keys = span_keys(spec(block_size=block_size))
+    assert keys % block_size == 0
+    assert keys % 64 == 0
