@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from kernelet.contracts.sampling import SamplingParams
-from kernelet.contracts.serving import EngineClient, EngineHealth, Exposition
+from kernelet.contracts.serving import EngineClient, EngineHealth, Exposition, ParsersInfo
 from kernelet.engine.prompts import ParsedPrompt
 from kernelet.engine.stats import EngineStats
 from kernelet.request.outputs import CompletionOutput, Logprob, RequestOutput
@@ -37,9 +37,10 @@ DONE = output(choice("hello", (7, 8), finish_reason="stop"))
 class ScriptedEngine(EngineClient):
     """Each request gets ``items``: outputs are given, exceptions raised, events waited for."""
 
-    def __init__(self, *items: Any, state: str = "ready") -> None:
+    def __init__(self, *items: Any, state: str = "ready", parsers: ParsersInfo | None = None) -> None:
         self.items = items or (DONE,)
         self.state = state
+        self.parses = parsers or ParsersInfo()
         self.asked: list[tuple[Any, SamplingParams | None, str | None, int]] = []
         self.messages: list[tuple[Any, dict[str, Any]]] = []
         self.running = 0
@@ -57,6 +58,10 @@ class ScriptedEngine(EngineClient):
     @property
     def plan(self) -> Any:
         return None
+
+    @property
+    def parsers(self) -> ParsersInfo:
+        return self.parses
 
     def get_tokenizer(self) -> Any:
         return None

@@ -7,13 +7,22 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from kernelet_server_openai.protocol.base import Metadata
+from kernelet.contracts.serving import ParsersInfo
+from kernelet_server_openai.protocol.base import Metadata, On
 from kernelet_server_openai.protocol.errors import ApiError
-from kernelet_server_openai.protocol.refused import ParserFields
+from kernelet_server_openai.protocol.messages import checked_messages
+from kernelet_server_openai.protocol.refused import ChatOnlyFields
 from kernelet_server_openai.protocol.sampling import SamplingFields
+from kernelet_server_openai.protocol.tools import ChatTools, Effort, ToolUse, check_effort, tool_use
 from kernelet_server_openai.protocol.usage import Usage
 
-TEMPLATE_FIELDS = ("chat_template", "add_generation_prompt", "continue_final_message", "chat_template_kwargs")
+TEMPLATE_FIELDS = (
+    "chat_template",
+    "add_generation_prompt",
+    "continue_final_message",
+    "chat_template_kwargs",
+    "reasoning_effort",
+)
 MAX_TEMPLATE = 2**20
 """Characters of a request's own chat template: it is compiled."""
 
@@ -21,14 +30,38 @@ Messages = Annotated[list[dict[str, Any]], Field(fail_fast=True, min_length=1)]
 Template = Annotated[str, Field(max_length=MAX_TEMPLATE)]
 
 
-class TemplateFields(ParserFields):
-    """Messages, and how they become a prompt. What a message may hold, the chat template decides."""
+class TemplateFields(ChatOnlyFields):
+    """Messages and tools, and how they become a prompt. What else a message may hold, the chat template decides."""
 
     messages: Messages
     chat_template: Template | None = None
     chat_template_kwargs: dict[str, Any] | None = None
     add_generation_prompt: bool | None = None
     continue_final_message: bool | None = None
+    tools: ChatTools | None = None
+    tool_choice: Any = None
+    parallel_tool_calls: bool | None = None
+    reasoning_effort: Effort | None = None
+
+    def tool_use(self, parsers: ParsersInfo | None) -> ToolUse:
+        """Tools, and how they are used.
+
+        Args:
+            parsers: What reads the answers; None: there are none.
+
+        Raises:
+            ApiError: 400: something is wrong with them, or nothing here does it.
+        """
+        check_effort("reasoning_effort", self.reasoning_effort, parsers)
+        return tool_use(self.tools, self.tool_choice, parallel=self.parallel_tool_calls, parsers=parsers)
+
+    def conversation(self) -> list[dict[str, Any]]:
+        """The messages, checked.
+
+        Raises:
+            ApiError: 400, naming the place.
+        """
+        return checked_messages(self.messages)
 
     def template(self) -> dict[str, Any]:
         """Arguments of ``EngineClient.chat_prompt``."""
@@ -46,6 +79,12 @@ class ChatCompletionRequest(SamplingFields, TemplateFields):
     metadata: Metadata | None = None
     safety_identifier: str | None = None
     prompt_cache_key: str | None = None
+    include_reasoning: On = True
+
+    @property
+    def max_calls(self) -> int | None:
+        """Calls that are returned at most; None: all."""
+        return 1 if self.parallel_tool_calls is False else None
 
     @property
     def output_limit(self) -> int | None:
@@ -102,12 +141,36 @@ class ChatLogprobs(BaseModel):
     refusal: None = None
 
 
+class CalledFunction(BaseModel):
+    """A function and its arguments: JSON, as the model wrote it."""
+
+    name: str
+    arguments: str
+
+
+class ChatToolCall(BaseModel):
+    """A call that the client is to make."""
+
+    id: str
+    type: Literal["function"]
+    function: CalledFunction
+
+
 class ChatMessage(BaseModel):
-    """An answer."""
+    """An answer.
+
+    Attributes:
+        content: Null where there are calls instead.
+        reasoning: What the model thought, where a reasoning parser runs.
+        reasoning_content: The same.
+    """
 
     role: Literal["assistant"]
-    content: str
+    content: str | None
     refusal: None = None
+    reasoning: str | None = None
+    reasoning_content: str | None = None
+    tool_calls: list[ChatToolCall] | None = None
 
 
 class ChatChoice(BaseModel):

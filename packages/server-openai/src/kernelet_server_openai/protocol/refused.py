@@ -7,7 +7,6 @@ from typing import Any
 from kernelet_server_openai.protocol.base import Fields
 from kernelet_server_openai.protocol.errors import ApiError
 
-PARSERS = "install a kernelet-parsers-* package"
 STRUCTURED = "install a kernelet-structured-* package"
 
 
@@ -27,15 +26,11 @@ class StructuredFields(Fields):
         refuse("structured_outputs", self.structured_outputs, STRUCTURED, (None, {}))
 
 
-class ParserFields(StructuredFields):
-    """Tool calls and reasoning."""
+class ChatOnlyFields(StructuredFields):
+    """Fields of chat that ask for what is not here."""
 
-    tools: Any = None
-    tool_choice: Any = None
-    parallel_tool_calls: Any = None
     functions: Any = None
     function_call: Any = None
-    reasoning_effort: Any = None
     service_tier: Any = None
     store: Any = None
     modalities: Any = None
@@ -47,12 +42,8 @@ class ParserFields(StructuredFields):
 
     def check_refused(self) -> None:
         super().check_refused()
-        refuse("tools", self.tools, PARSERS, (None, []))
-        refuse("tool_choice", self.tool_choice, PARSERS, (None, "none"))
-        refuse("parallel_tool_calls", self.parallel_tool_calls, PARSERS, (None, True))
-        refuse("functions", self.functions, PARSERS, (None, []))
-        refuse("function_call", self.function_call, PARSERS, (None, "none"))
-        refuse("reasoning_effort", self.reasoning_effort, PARSERS, (None, "none"))
+        refuse("functions", self.functions, "give tools", (None, []))
+        refuse("function_call", self.function_call, "give tool_choice", (None, "none"))
         refuse("service_tier", self.service_tier, "leave it out: there is one tier", (None, "auto", "default"))
         refuse("store", self.store, "leave it out: answers are not kept", (None, False))
         refuse("modalities", self.modalities, "leave it out: there is text alone", (None, ["text"]))

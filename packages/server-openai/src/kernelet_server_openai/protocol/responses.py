@@ -7,10 +7,19 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from kernelet.contracts.sampling import SamplingParams
+from kernelet.contracts.serving import ParsersInfo
 from kernelet_server_openai.protocol.base import Fields, Metadata, Salt, Texts, TokenIds, Zero
 from kernelet_server_openai.protocol.chat import Template
 from kernelet_server_openai.protocol.errors import ApiError
-from kernelet_server_openai.protocol.refused import PARSERS, STRUCTURED, refuse
+from kernelet_server_openai.protocol.refused import STRUCTURED, refuse
+from kernelet_server_openai.protocol.tools import (
+    Effort,
+    ResponseTools,
+    ToolUse,
+    check_effort,
+    function_of_responses,
+    tool_use,
+)
 
 LOGPROBS = "message.output_text.logprobs"
 Count = Annotated[int, Field(ge=-(2**53), le=2**53)]
@@ -39,6 +48,14 @@ class TextFields(Fields):
 
     format: Any = None
     verbosity: Any = None
+
+
+class ReasoningFields(Fields):
+    """``reasoning``."""
+
+    effort: Effort | None = None
+    summary: Any = None
+    generate_summary: Any = None
 
 
 class ResponseStreamOptions(Fields):
@@ -84,11 +101,11 @@ class ResponsesRequest(Fields):
     priority: Zero = 0
     cache_salt: Salt | None = None
     text: TextFields | None = None
-    tools: Any = None
+    tools: ResponseTools | None = None
     tool_choice: Any = None
-    parallel_tool_calls: Any = None
+    parallel_tool_calls: bool | None = None
     max_tool_calls: Any = None
-    reasoning: Any = None
+    reasoning: ReasoningFields | None = None
     truncation: Any = None
     service_tier: Any = None
     conversation: Any = None
@@ -102,11 +119,11 @@ class ResponsesRequest(Fields):
         Raises:
             ApiError: 400, naming the field.
         """
-        refuse("tools", self.tools, PARSERS, (None, []))
-        refuse("tool_choice", self.tool_choice, PARSERS, (None, "none", "auto"))
-        refuse("parallel_tool_calls", self.parallel_tool_calls, PARSERS, (None, True, False))
-        refuse("max_tool_calls", self.max_tool_calls, PARSERS, (None,))
-        refuse("reasoning", self.reasoning, PARSERS, (None, {}, {"effort": "none"}, {"effort": None}))
+        refuse("max_tool_calls", self.max_tool_calls, "leave it out: the client makes the calls", (None,))
+        if self.reasoning is not None:
+            advice = "leave it out: reasoning is told as it is"
+            for field in ("summary", "generate_summary"):
+                refuse(f"reasoning.{field}", getattr(self.reasoning, field), advice, (None, "auto"))
         refuse("truncation", self.truncation, "leave it out: nothing is cut", (None, "disabled"))
         refuse("service_tier", self.service_tier, "leave it out: there is one tier", (None, "auto", "default"))
         for field in ("conversation", "prompt", "context_management", "prompt_cache_retention"):
@@ -129,6 +146,26 @@ class ResponsesRequest(Fields):
             )
 
     @property
+    def effort(self) -> Effort | None:
+        """How much the model should think."""
+        return None if self.reasoning is None else self.reasoning.effort
+
+    def tool_use(self, parsers: ParsersInfo) -> ToolUse:
+        """Tools, and how they are used.
+
+        Raises:
+            ApiError: 400: something is wrong with them, or nothing here does it.
+        """
+        check_effort("reasoning.effort", self.effort, parsers)
+        return tool_use(
+            self.tools,
+            self.tool_choice,
+            parallel=self.parallel_tool_calls,
+            parsers=parsers,
+            read=function_of_responses,
+        )
+
+    @property
     def num_logprobs(self) -> int | None:
         """``SamplingParams.logprobs``."""
         asked = LOGPROBS in (self.include or ())
@@ -142,7 +179,8 @@ class ResponsesRequest(Fields):
     def template(self) -> dict[str, Any]:
         """Arguments of ``EngineClient.chat_prompt``."""
         names = ("chat_template", "chat_template_kwargs")
-        return {name: value for name in names if (value := getattr(self, name)) is not None}
+        effort = {} if self.effort is None else {"reasoning_effort": self.effort}
+        return effort | {name: value for name in names if (value := getattr(self, name)) is not None}
 
 
 class OutputText(BaseModel):
@@ -162,6 +200,35 @@ class OutputMessage(BaseModel):
     role: Literal["assistant"]
     status: str
     content: list[OutputText]
+
+
+class ReasoningText(BaseModel):
+    """A piece of reasoning."""
+
+    type: Literal["reasoning_text"]
+    text: str
+
+
+class OutputReasoning(BaseModel):
+    """What the model thought."""
+
+    id: str
+    type: Literal["reasoning"]
+    summary: list[Any]
+    content: list[ReasoningText]
+    encrypted_content: None = None
+    status: str
+
+
+class OutputCall(BaseModel):
+    """A call that the client is to make; ``arguments`` are JSON, as the model wrote it."""
+
+    id: str
+    type: Literal["function_call"]
+    call_id: str
+    name: str
+    arguments: str
+    status: str
 
 
 class InputTokensDetails(BaseModel):
@@ -201,7 +268,7 @@ class ResponseObject(BaseModel):
     created_at: int
     status: str
     model: str
-    output: list[OutputMessage]
+    output: list[OutputMessage | OutputReasoning | OutputCall]
     usage: ResponseUsage | None = None
     error: dict[str, Any] | None = None
     incomplete_details: dict[str, Any] | None = None

@@ -25,6 +25,7 @@ FUNCTION_FIELDS: Final = frozenset({"name", "description", "parameters", "strict
 PARSER: Final = (
     "install a kernelet-parsers-* package and start the server with --tool-call-parser and --enable-auto-tool-choice"
 )
+REASONING: Final = "install a kernelet-parsers-* package and start the server with --reasoning-parser"
 FLAG: Final = "start the server with --enable-auto-tool-choice"
 STRUCTURED: Final = "install a kernelet-structured-* package"
 
@@ -196,6 +197,16 @@ def tool_choice(choice: object, names: set[str]) -> Choice:
             raise wrong("tool_choice", f"got the function {shown(name)}, which is not among tools")
         raise unsupported("tool_choice", STRUCTURED)
     raise wrong("tool_choice", f"got {shown(choice)}, expected none, auto, required, or a function of tools")
+
+
+def check_effort(field: str, effort: Effort | None, parsers: ParsersInfo | None) -> None:
+    """Whoever asks for reasoning gets it apart from the answer.
+
+    Raises:
+        ApiError: 400: nothing here reads it.
+    """
+    if effort not in {None, "none"} and parsers is not None and parsers.reasoning is None:
+        raise unsupported(field, REASONING)
 
 
 def unsupported(field: str, advice: str) -> ApiError:

@@ -12,7 +12,9 @@ from kernelet_server_openai.protocol.chat import ChatCompletionRequest
 from kernelet_server_openai.protocol.errors import as_api_error
 from kernelet_server_openai.protocol.sampling import check_logprobs
 from kernelet_server_openai.serving.api import Api, Heading, new_heading
+from kernelet_server_openai.serving.chat_message import chat_message
 from kernelet_server_openai.serving.chat_stream import ChatChunks
+from kernelet_server_openai.serving.finish import finish_reason
 from kernelet_server_openai.serving.generating import Job, final_output, stream_outputs
 from kernelet_server_openai.serving.logprobs import chat_logprobs, prompt_logprobs
 from kernelet_server_openai.serving.sending import note, send_json
@@ -41,6 +43,8 @@ class ChatAnswer:
         check_logprobs("top_logprobs", request.num_logprobs, limit)
         check_logprobs("prompt_logprobs", request.prompt_logprobs, limit)
         self._params = request.sampling_params(max_tokens=request.output_limit, logprobs=request.num_logprobs)
+        self._use = request.tool_use(api.engine.parsers)
+        self._messages = request.conversation()
         self._heading = new_heading(api, "chatcmpl", request.request_id)
         self._before = echoed(request)
 
@@ -56,8 +60,8 @@ class ChatAnswer:
             raise as_api_error(error, self._request.names, "messages") from error
 
     async def _answer(self, send: Send) -> None:
-        request = self._request
-        prompt = await self._api.engine.chat_prompt(request.messages, **request.template())
+        request, template = self._request, self._request.template() | self._use.template()
+        prompt = await self._api.engine.chat_prompt(self._messages, **template)
         if request.cache_salt is not None:
             prompt = replace(prompt, cache_salt=request.cache_salt)
         job = Job(prompt=prompt, params=self._params, request_id=self._heading.id, priority=request.priority)
@@ -100,11 +104,12 @@ def chat_choice(request: ChatCompletionRequest, choice: CompletionOutput, before
     logprobs = None
     if count is not None and choice.logprobs is not None:
         logprobs = chat_logprobs(choice.logprobs, count, as_ids=request.return_tokens_as_token_ids)
+    message = {"role": "assistant", "content": before + choice.text, "refusal": None}
     found: dict[str, Any] = {
         "index": choice.index,
-        "message": {"role": "assistant", "content": before + choice.text, "refusal": None},
+        "message": message if choice.message is None else chat_message(request, choice.message, before),
         "logprobs": logprobs,
-        "finish_reason": choice.finish_reason,
+        "finish_reason": finish_reason(choice),
         "stop_reason": choice.stop_reason,
     }
     if request.return_token_ids:

@@ -7,7 +7,9 @@ from typing import Any
 from kernelet.request.outputs import CompletionOutput, RequestOutput
 from kernelet_server_openai.protocol.chat import ChatCompletionRequest
 from kernelet_server_openai.serving.api import Heading
+from kernelet_server_openai.serving.chat_message import MessageCursor
 from kernelet_server_openai.serving.cursor import Cursor, Delta
+from kernelet_server_openai.serving.finish import finish_reason
 from kernelet_server_openai.serving.logprobs import chat_logprobs, prompt_logprobs
 from kernelet_server_openai.serving.sending import ENCODER, event
 from kernelet_server_openai.serving.usage import count_usage
@@ -29,6 +31,7 @@ class ChatChunks:
         self._head = b"data: " + ENCODER.encode(self._fields)[:-1] + b',"choices":['
         self._tail = b',"usage":null}\n\n' if request.includes_usage else b"}\n\n"
         self._cursors = [Cursor() for _ in range(request.n or 1)]
+        self._messages = [MessageCursor(request, before) for _ in self._cursors]
         self._output: RequestOutput | None = None
         self._num_logprobs = request.num_logprobs
         # nothing but text and its end is in such a chunk
@@ -40,11 +43,12 @@ class ChatChunks:
 
     def begin(self) -> bytes:
         """The role of each answer."""
-        first = {"role": "assistant", "content": self._before}
         output, request = self._output, self._request
         assert output is not None
         parts = []
-        for index in range(len(self._cursors)):
+        for index, made in enumerate(output.outputs):
+            # null, as long as there may be calls instead
+            first = {"role": "assistant", "content": self._before or (None if made.message is not None else "")}
             choice = {"index": index, "delta": first, "logprobs": None, "finish_reason": None}
             content: dict[str, Any] = {**self._fields, "choices": [choice]}
             if index == 0 and output.prompt_logprobs is not None:
@@ -59,9 +63,12 @@ class ChatChunks:
     def write(self, place: int, output: RequestOutput) -> bytes:
         self._output = output
         parts = []
-        for cursor, choice in zip(self._cursors, output.outputs, strict=True):
+        for cursor, message, choice in zip(self._cursors, self._messages, output.outputs, strict=True):
             delta = cursor.advance(choice)
-            if delta.shows(tokens=not self._plain):
+            if choice.message is not None:
+                pieces = message.advance(choice.message, finished=delta.finished)
+                parts.append(self._parsed(choice, delta, pieces))
+            elif delta.shows(tokens=not self._plain):
                 parts.append(self._chunk(choice, delta))
         return b"".join(parts)
 
@@ -75,12 +82,29 @@ class ChatChunks:
         text = b'{"content":' + ENCODER.encode(delta.text) + b"}" if delta.text or not delta.finished else b"{}"
         if self._plain and not delta.finished:
             return b"".join((head, text, b',"logprobs":null,"finish_reason":null}]', self._usage()))
-        rest: dict[str, Any] = {"logprobs": self._logprobs(delta), "finish_reason": choice.finish_reason}
+        rest: dict[str, Any] = {"logprobs": self._logprobs(delta), "finish_reason": finish_reason(choice)}
         if delta.finished:
             rest["stop_reason"] = choice.stop_reason
         if self._request.return_token_ids:
             rest["token_ids"] = delta.token_ids
         return b"".join((head, text, b",", ENCODER.encode(rest)[1:], b"]", self._usage()))
+
+    def _parsed(self, choice: CompletionOutput, delta: Delta, pieces: list[dict[str, Any]]) -> bytes:
+        """A chunk for each piece of a message; the first tells the tokens, the last the end."""
+        if not pieces and delta.shows(tokens=not self._plain) and delta.token_ids:
+            pieces = [{}]
+        chunks, tokens = [], delta
+        for number, piece in enumerate(pieces, 1):
+            ends = delta.finished and number == len(pieces)
+            content = {"index": choice.index, "delta": piece, "logprobs": self._logprobs(tokens)}
+            content["finish_reason"] = finish_reason(choice) if ends else None
+            if ends:
+                content["stop_reason"] = choice.stop_reason
+            if self._request.return_token_ids:
+                content["token_ids"] = tokens.token_ids
+            chunks.append(self._head + ENCODER.encode(content) + b"]" + self._usage())
+            tokens = Delta("")
+        return b"".join(chunks)
 
     def _logprobs(self, delta: Delta) -> dict[str, Any] | None:
         if self._num_logprobs is None or not delta.logprobs:

@@ -16,7 +16,8 @@ from kernelet_server_openai.protocol.sampling import check_logprobs
 from kernelet_server_openai.serving.api import Api
 from kernelet_server_openai.serving.generating import Job, final_output
 from kernelet_server_openai.serving.responses_events import ResponseEvents
-from kernelet_server_openai.serving.responses_input import Messages, input_messages
+from kernelet_server_openai.serving.responses_input import Messages, answered, input_messages
+from kernelet_server_openai.serving.responses_items import message_of
 from kernelet_server_openai.serving.responses_object import ResponseHead, status_of
 from kernelet_server_openai.serving.responses_store import Kept, Owner
 from kernelet_server_openai.serving.sending import note, send_json, send_part, start_stream
@@ -54,7 +55,10 @@ class ResponseAnswer:
             raise ApiError(400, "background: such a response must be kept: leave store out", param="store")
         self._params = request.sampling_params()
         self.head = ResponseHead(
-            request=request, model=api.names.shown, store=store.keeps and request.store is not False
+            request=request,
+            model=api.names.shown,
+            store=store.keeps and request.store is not False,
+            use=request.tool_use(api.engine.parsers),
         )
         self._messages = [*self._before(), *input_messages(request.input)]
 
@@ -99,9 +103,9 @@ class ResponseAnswer:
 
     async def job(self) -> Job:
         """The request to the engine."""
-        request = self._request
+        request, template = self._request, self._request.template() | self.head.use.template()
         system = [] if request.instructions is None else [{"role": "system", "content": request.instructions}]
-        prompt = await self._api.engine.chat_prompt([*system, *self._messages], **request.template())
+        prompt = await self._api.engine.chat_prompt([*system, *self._messages], **template)
         if request.cache_salt is not None:
             prompt = replace(prompt, cache_salt=request.cache_salt)
         return Job(prompt=prompt, params=self._params, request_id=self.head.id, priority=request.priority)
@@ -109,7 +113,9 @@ class ResponseAnswer:
     def keep(self, response: dict[str, Any], output: RequestOutput | None) -> None:
         """Keeps the response as it stands, if it is to be."""
         if self.head.store:
-            said = [] if output is None else [{"role": "assistant", "content": output.outputs[0].text}]
+            said: Messages = []
+            if output is not None:
+                said = [answered(message_of(output.outputs[0]), only_first=self.head.use.only_first)]
             kept = Kept(response=response, messages=[*self._messages, *said])
             self._api.responses.put(self.head.id, self._owner, kept)
 

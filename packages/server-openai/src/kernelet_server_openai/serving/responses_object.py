@@ -7,10 +7,23 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
+from kernelet.contracts.parsing import CONTENT, REASONING
+from kernelet.request.message import ParsedMessage
 from kernelet.request.outputs import CompletionOutput, RequestOutput
 from kernelet_server_openai.protocol.errors import ApiError
 from kernelet_server_openai.protocol.responses import ResponsesRequest
+from kernelet_server_openai.protocol.tools import ToolUse
 from kernelet_server_openai.serving.logprobs import chat_logprobs
+from kernelet_server_openai.serving.responses_items import (
+    PREFIXES,
+    Piece,
+    item,
+    message_of,
+    pieces_of,
+    reasoning_part,
+    text_part,
+)
+from kernelet_server_openai.serving.usage import num_reasoning_tokens
 
 ENDINGS = {"stop": "completed", "length": "incomplete", "abort": "cancelled", "error": "failed"}
 """Finish reason to status."""
@@ -24,13 +37,16 @@ class ResponseHead:
         request: What was asked for.
         model: Its name as it is served.
         store: Whether the response is kept.
+        use: What it says of tools.
+        key: Part of the ids of its items.
     """
 
     request: ResponsesRequest
     model: str
     store: bool
     id: str = field(default_factory=lambda: f"resp_{uuid.uuid4().hex}")
-    message_id: str = field(default_factory=lambda: f"msg_{uuid.uuid4().hex}")
+    use: ToolUse = field(default_factory=ToolUse)
+    key: str = field(default_factory=lambda: uuid.uuid4().hex)
     created: int = field(default_factory=lambda: int(time.time()))
 
     def object(
@@ -58,16 +74,16 @@ class ResponseHead:
             "max_output_tokens": request.max_output_tokens,
             "metadata": request.metadata or {},
             "model": self.model,
-            "output": [] if output is None else [self.message(output.outputs[0], status)],
+            "output": [] if output is None else self.items(output.outputs[0], status),
             "parallel_tool_calls": request.parallel_tool_calls is not False,
             "previous_response_id": request.previous_response_id,
-            "reasoning": {"effort": None, "summary": None},
+            "reasoning": {"effort": request.effort, "summary": None},
             "service_tier": "default",
             "store": self.store,
             "temperature": 1.0 if request.temperature is None else request.temperature,
             "text": {"format": {"type": "text"}, "verbosity": "medium"},
             "tool_choice": request.tool_choice or "auto",
-            "tools": [],
+            "tools": [{"parameters": None, "strict": None, **tool} for tool in request.tools or ()],
             "top_logprobs": request.top_logprobs or 0,
             "top_p": 1.0 if request.top_p is None else request.top_p,
             "truncation": "disabled",
@@ -75,26 +91,47 @@ class ResponseHead:
             "user": request.user,
         }
 
-    def message(self, choice: CompletionOutput, status: str) -> dict[str, Any]:
-        """The output item."""
-        state = {"completed": "completed", "in_progress": "in_progress"}.get(status, "incomplete")
-        return {**self.empty_message(), "status": state, "content": [self.part(choice)]}
+    def items(self, choice: CompletionOutput, status: str) -> list[dict[str, Any]]:
+        """The output items; where the response was cut, the last one was."""
+        message = message_of(choice)
+        pieces = self.pieces(message)
+        states = ["completed"] * (len(pieces) - 1) + [item_status(status)]
+        return [
+            self.item(place, piece, self.part(piece, message, choice), state)
+            for place, (piece, state) in enumerate(zip(pieces, states, strict=True))
+        ]
 
-    def empty_message(self) -> dict[str, Any]:
-        """The output item before there is anything in it."""
-        return {"id": self.message_id, "type": "message", "role": "assistant", "status": "in_progress", "content": []}
+    def pieces(self, message: ParsedMessage) -> list[Piece]:
+        """What the items are made of; there is one at least."""
+        return pieces_of(message, only_first=self.use.only_first) or [Piece(kind=CONTENT)]
 
-    def part(self, choice: CompletionOutput | None) -> dict[str, Any]:
-        """The content of the output item."""
-        text = "" if choice is None else choice.text
-        logprobs = [] if choice is None or not choice.logprobs else self.logprobs(choice.logprobs)
-        return {"type": "output_text", "text": text, "annotations": [], "logprobs": logprobs}
+    def item(self, place: int, piece: Piece, part: dict[str, Any] | None, status: str) -> dict[str, Any]:
+        """The output item at a place; without its part, as it begins."""
+        arguments = "" if part is None or piece.call is None else piece.call.arguments
+        return item(self.item_id(place, piece), piece, [] if part is None else [part], status, arguments)
 
-    def logprobs(self, positions: Any) -> list[dict[str, Any]]:
-        """Of tokens of the answer, if they were asked for."""
+    def item_id(self, place: int, piece: Piece) -> str:
+        """The id of an output item."""
+        return f"{PREFIXES[piece.kind]}_{self.key}{place:04x}"
+
+    def part(self, piece: Piece, message: ParsedMessage, choice: CompletionOutput) -> dict[str, Any]:
+        """The content of an output item."""
+        if piece.kind == REASONING:
+            return reasoning_part(piece.text(message))
+        return text_part(piece.text(message), self.logprobs(choice, piece.tokens))
+
+    def logprobs(self, choice: CompletionOutput, tokens: range) -> list[dict[str, Any]]:
+        """Of some tokens of the answer, if they were asked for."""
         count = self.request.num_logprobs
-        found: list[dict[str, Any]] = [] if count is None else chat_logprobs(positions, count)["content"]
+        if count is None or not choice.logprobs:
+            return []
+        found: list[dict[str, Any]] = chat_logprobs(choice.logprobs[tokens.start : tokens.stop], count)["content"]
         return found
+
+
+def item_status(status: str) -> str:
+    """How the last item of a response stands."""
+    return {"completed": "completed", "in_progress": "in_progress"}.get(status, "incomplete")
 
 
 def status_of(output: RequestOutput) -> str:
@@ -110,6 +147,6 @@ def usage(output: RequestOutput) -> dict[str, Any]:
         # nothing is written to the cache on a client's word: the prefix cache keeps what it computes
         "input_tokens_details": {"cached_tokens": output.num_cached_tokens, "cache_write_tokens": 0},
         "output_tokens": made,
-        "output_tokens_details": {"reasoning_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": num_reasoning_tokens(output)},
         "total_tokens": given + made,
     }

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from kernelet.contracts.serving import ParsersInfo
+from kernelet_server_openai.protocol.base import read_fields
 from kernelet_server_openai.protocol.chat import ChatCompletionRequest
 from kernelet_server_openai.protocol.errors import ApiError
 
@@ -45,4 +47,19 @@ def test_top_logprobs_need_logprobs():
 
 def test_arguments_of_the_template():
     fields = {"chat_template": "x", "add_generation_prompt": False, "chat_template_kwargs": {"a": 1}}
+    fields["reasoning_effort"] = "low"
     assert request(**fields, continue_final_message=None).template() == fields
+
+
+def test_null_means_what_leaving_out_means():
+    assert read_fields(ChatCompletionRequest, b'{"messages": [{}], "include_reasoning": null}').include_reasoning
+    assert request(parallel_tool_calls=None).max_calls is None
+    assert request(parallel_tool_calls=False).max_calls == 1
+
+
+def test_reasoning_needs_a_parser():
+    assert request(reasoning_effort="none").tool_use(ParsersInfo()).tools == ()
+    assert request(reasoning_effort="low").tool_use(None).tools == ()
+    with pytest.raises(ApiError, match="--reasoning-parser") as caught:
+        request(reasoning_effort="low").tool_use(ParsersInfo(tool="x", auto_tool_choice=True))
+    assert caught.value.param == "reasoning_effort"

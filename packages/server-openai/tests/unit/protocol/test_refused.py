@@ -3,15 +3,11 @@ from __future__ import annotations
 import pytest
 
 from kernelet_server_openai.protocol.errors import ApiError
-from kernelet_server_openai.protocol.refused import ParserFields, StructuredFields
+from kernelet_server_openai.protocol.refused import ChatOnlyFields, StructuredFields
 
 WRONG = {
-    "tools": [[{"type": "function"}], {}, 1],
-    "tool_choice": ["auto", "required", {}],
-    "parallel_tool_calls": [False],
     "functions": [[{}]],
     "function_call": ["auto"],
-    "reasoning_effort": ["low", "high", 1],
     "response_format": [{"type": "json_object"}, {}, "text"],
     "structured_outputs": [{"json": {}}],
     "service_tier": ["flex"],
@@ -23,9 +19,8 @@ WRONG = {
     "web_search_options": [{}],
 }
 HARMLESS = {
-    "tools": [None, []],
-    "tool_choice": [None, "none"],
-    "reasoning_effort": [None, "none"],
+    "functions": [None, []],
+    "function_call": [None, "none"],
     "response_format": [None, {"type": "text"}],
     "store": [None, False],
     "service_tier": ["auto", "default"],
@@ -38,21 +33,19 @@ HARMLESS = {
 @pytest.mark.parametrize("field, value", [(field, value) for field, values in WRONG.items() for value in values])
 def test_what_nothing_does_is_refused(field, value):
     with pytest.raises(ApiError) as caught:
-        ParserFields(**{field: value}).check_refused()
+        ChatOnlyFields(**{field: value}).check_refused()
     assert (caught.value.status, caught.value.param) == (400, field)
 
 
 @pytest.mark.parametrize("field, value", [(field, value) for field, values in HARMLESS.items() for value in values])
 def test_what_asks_for_nothing_passes(field, value):
-    ParserFields(**{field: value}).check_refused()
+    ChatOnlyFields(**{field: value}).check_refused()
 
 
-@pytest.mark.parametrize(
-    "field, package", [("tools", "kernelet-parsers-"), ("response_format", "kernelet-structured-")]
-)
-def test_the_package_to_install_is_named(field, package):
-    with pytest.raises(ApiError, match=package):
-        ParserFields(**{field: [{"type": "x"}]}).check_refused()
+@pytest.mark.parametrize("field, advice", [("functions", "give tools"), ("response_format", "kernelet-structured-")])
+def test_what_to_do_is_named(field, advice):
+    with pytest.raises(ApiError, match=advice):
+        ChatOnlyFields(**{field: [{"type": "x"}]}).check_refused()
 
 
 def test_completions_have_no_tools():

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from kernelet.contracts.serving import ParsersInfo
 from kernelet_server_openai.protocol.base import read_fields
 from kernelet_server_openai.protocol.errors import ApiError
 from kernelet_server_openai.protocol.responses import LOGPROBS, ResponsesRequest
@@ -30,9 +31,8 @@ def test_values_that_ask_for_nothing_pass():
 @pytest.mark.parametrize(
     "fields, param, advice",
     [
-        ({"tools": [{"type": "web_search"}]}, "tools", "kernelet-parsers-*"),
-        ({"max_tool_calls": 1}, "max_tool_calls", "kernelet-parsers-*"),
-        ({"reasoning": {"effort": "low"}}, "reasoning", "kernelet-parsers-*"),
+        ({"max_tool_calls": 1}, "max_tool_calls", "the client makes the calls"),
+        ({"reasoning": {"summary": "concise"}}, "reasoning.summary", "as it is"),
         ({"text": {"format": {"type": "json_schema"}}}, "text.format", "kernelet-structured-*"),
         ({"text": {"verbosity": "low"}}, "text.verbosity", "leave it out"),
         ({"service_tier": "flex"}, "service_tier", "there is one tier"),
@@ -50,6 +50,33 @@ def test_what_nothing_does_is_refused(fields, param, advice):
         request(**fields).check_refused()
     assert (caught.value.status, caught.value.param) == (400, param)
     assert advice in caught.value.message
+
+
+TOOL = {"type": "function", "name": "f"}
+
+
+@pytest.mark.parametrize(
+    "fields, param, advice",
+    [
+        ({"tools": [TOOL]}, "tools", "kernelet-parsers-*"),
+        ({"reasoning": {"effort": "low"}}, "reasoning.effort", "--reasoning-parser"),
+        ({"tool_choice": "required"}, "tool_choice", "no tools"),
+    ],
+)
+def test_what_needs_a_parser(fields, param, advice):
+    with pytest.raises(ApiError, match=advice.replace("*", r"\*")) as caught:
+        request(**fields).tool_use(ParsersInfo())
+    assert (caught.value.status, caught.value.param) == (400, param)
+
+
+def test_with_parsers():
+    parsers = ParsersInfo(tool="x", reasoning="y", auto_tool_choice=True)
+    asked = request(tools=[TOOL], reasoning={"effort": "low", "summary": "auto"}, parallel_tool_calls=False)
+    asked.check_refused()
+    use = asked.tool_use(parsers)
+    assert (use.choice, use.only_first) == ("auto", True)
+    assert use.tools == ({"type": "function", "function": {"name": "f"}},)
+    assert asked.template() == {"reasoning_effort": "low"}
 
 
 def test_parameters_of_the_engine():
@@ -75,6 +102,8 @@ def test_logprobs_are_asked_for_in_two_ways(fields, expected):
         (b'{"input": "a", "text": {"what": 1}}', "text.what"),
         (b'{"input": "a", "max_output_tokens": 99999999999999999999}', "max_output_tokens"),
         (b'{"input": "a", "metadata": {"a": 1}}', "metadata"),
+        (b'{"input": "a", "reasoning": {"effort": "much"}}', "reasoning"),
+        (b'{"input": "a", "tools": {}}', "tools"),
     ],
 )
 def test_wrong_bodies(body, param):

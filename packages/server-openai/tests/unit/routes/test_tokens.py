@@ -41,8 +41,8 @@ def test_ids_outside_the_vocabulary(make_app, engine, tokens):
     "body, param",
     [
         ({}, "prompt"),
-        ({"messages": [{"role": 1}]}, "messages"),
-        ({"messages": [{}], "tools": [1]}, "tools"),
+        ({"messages": [{"role": 1}]}, "messages[0].role"),
+        ({"messages": [{}], "tools": [1]}, "tools[0]"),
         ({"prompt": 1}, "prompt"),
     ],
 )

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import pytest
 from asgi_calls import post
+from parsed_text import said
 from scripted_engine import DONE, ScriptedEngine, asked, choice, lp, output
 
 from kernelet.contracts.sampling import SamplingParams
+from kernelet.contracts.serving import ParsersInfo
 from kernelet.errors import ChatTemplateError, EngineDeadError, ParameterError
 from kernelet_server_openai.protocol.chat import ChatCompletion
 
@@ -73,7 +75,7 @@ def test_several_answers_with_all_that_can_be_told(make_app):
     [
         ({"role": "assistant", "content": "Well, "}, "Well, hello"),
         ({"role": "user", "content": "x"}, "hello"),
-        ({"role": "assistant", "content": [{}]}, "hello"),
+        ({"role": "assistant", "content": [{"type": "text", "text": "x"}]}, "hello"),
     ],
 )
 def test_echo_begins_with_the_assistants_message(make_app, last, expected):
@@ -101,6 +103,9 @@ def test_errors_of_the_engine(make_app, error, status, param):
     "fields, param",
     [
         ({"tools": [{}]}, "tools"),
+        ({"reasoning_effort": "low"}, "reasoning_effort"),
+        ({"functions": [{}]}, "functions"),
+        ({"messages": [{"role": "user", "content": [1]}]}, "messages[0].content[0]"),
         ({"stream_options": {}}, "stream_options"),
         ({"logprobs": True, "top_logprobs": 21}, "top_logprobs"),
         ({"prompt_logprobs": -1}, "prompt_logprobs"),
@@ -120,3 +125,53 @@ def test_more_logprobs_where_the_operator_allows_them(make_app):
     engine = ScriptedEngine()
     assert chat(make_app(engine, max_logprobs=-1), logprobs=True, top_logprobs=200).status == 200
     assert asked(engine).logprobs == 200
+
+
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+PARSERS = ParsersInfo(tool="x", reasoning="y", auto_tool_choice=True)
+
+
+def test_tools_reach_the_template(make_app):
+    engine = ScriptedEngine(parsers=PARSERS)
+    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+    messages = [*MESSAGES, {"role": "assistant", "content": None, "tool_calls": [call]}]
+    fields = {"tools": [TOOL], "tool_choice": "none", "reasoning_effort": "low", "chat_template_kwargs": {"x": 1}}
+    assert post(make_app(engine), PATH, {"messages": messages, **fields}).status == 200
+    ((given, template),) = engine.messages
+    assert given[1]["tool_calls"][0]["function"]["arguments"] == {"a": 1}
+    assert template == {
+        "tools": [TOOL],
+        "tool_choice": "none",
+        "reasoning_effort": "low",
+        "chat_template_kwargs": {"x": 1},
+    }
+
+
+def test_calls_and_reasoning(make_app):
+    message, _ = said(("reasoning", "hm"), ("call", '{"a": 1}'))
+    engine = ScriptedEngine(
+        output(
+            choice("...", (1, 2), message=message, finish_reason="stop"),
+            choice("...", (1, 2), index=1, message=message, finish_reason="length"),
+        ),
+        parsers=PARSERS,
+    )
+    found = chat(make_app(engine), tools=[TOOL], n=2).json()
+    ChatCompletion.model_validate(found)
+    assert [one["finish_reason"] for one in found["choices"]] == ["tool_calls", "length"]
+    assert found["choices"][0]["message"] == {
+        "role": "assistant",
+        "content": None,
+        "refusal": None,
+        "reasoning": "hm",
+        "reasoning_content": "hm",
+        "tool_calls": [{"id": "id0", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}],
+    }
+    assert found["usage"]["completion_tokens_details"] == {"reasoning_tokens": 2}
+
+
+def test_the_flag_that_is_missing_is_named(make_app):
+    engine = ScriptedEngine(parsers=ParsersInfo(tool="x"))
+    reply = chat(make_app(engine), tools=[TOOL])
+    assert (reply.status, reply.error["param"]) == (400, "tools")
+    assert "--enable-auto-tool-choice" in reply.error["message"]

@@ -6,6 +6,7 @@ import pytest
 from asgi_calls import post
 from hypothesis import given
 from hypothesis import strategies as st
+from parsed_text import said
 from scripted_engine import ScriptedEngine, choice, lp, output
 
 from kernelet_server_openai.protocol.chat import ChatCompletionRequest
@@ -107,3 +108,52 @@ def test_chunks_are_json_whatever_the_text(options, pieces):
     events = [json.loads(line.removeprefix(b"data: ")) for line in lines]
     assert text_of(events, 0) == so_far
     assert all(event["id"] == '"' and event["model"] == "\n" for event in events)
+
+
+def step(*parts, tokens=1, **fields):
+    positions = [{number: lp(str(number))} for number in range(tokens)]
+    return output(choice("...", range(tokens), message=said(*parts)[0], logprobs=positions, **fields))
+
+
+CALLING = (
+    step(("reasoning", "h")),
+    step(("reasoning", "hm"), ("content", "a"), tokens=3),
+    step(("reasoning", "hm"), ("content", "a"), tokens=4),
+    step(("reasoning", "hm"), ("content", "a"), ("call", '{"a":'), tokens=5),
+    step(("reasoning", "hm"), ("content", "a"), ("call", '{"a": 1}'), ("call", "{}"), tokens=6, finish_reason="stop"),
+)
+
+
+def test_pieces_of_a_parsed_answer(make_app):
+    events = stream(make_app, *CALLING)
+    deltas = [event["choices"][0]["delta"] for event in events]
+    start = {"id": "id0", "type": "function", "function": {"name": "f", "arguments": ""}}
+    assert deltas == [
+        {"role": "assistant", "content": None},
+        {"reasoning": "h", "reasoning_content": "h"},
+        {"reasoning": "m", "reasoning_content": "m"},
+        {"content": "a"},
+        {"tool_calls": [{"index": 0, **start}]},
+        {"tool_calls": [{"index": 0, "function": {"arguments": '{"a":'}}]},
+        {"tool_calls": [{"index": 0, "function": {"arguments": " 1}"}}]},
+        {"tool_calls": [{"index": 1, **start, "id": "id1"}]},
+        {"tool_calls": [{"index": 1, "function": {"arguments": "{}"}}]},
+        {},
+    ]
+    assert [event["choices"][0]["finish_reason"] for event in events] == [None] * 9 + ["tool_calls"]
+
+
+def test_tokens_of_a_parsed_answer_are_told_once(make_app):
+    events = stream(make_app, *CALLING, logprobs=True, return_token_ids=True)
+    choices = [event["choices"][0] for event in events[1:]]
+    assert [index for one in choices for index in one["token_ids"]] == [0, 1, 2, 3, 4, 5]
+    told = [entry["token"] for one in choices if one["logprobs"] for entry in one["logprobs"]["content"]]
+    assert told == ["0", "1", "2", "3", "4", "5"]
+
+
+def test_an_answer_that_says_nothing_is_an_empty_text(make_app):
+    events = stream(make_app, step(finish_reason="stop"))
+    assert [event["choices"][0]["delta"] for event in events] == [
+        {"role": "assistant", "content": None},
+        {"content": ""},
+    ]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from scripted_engine import choice, output
 
+from kernelet.request.message import ParsedMessage
 from kernelet_server_openai.serving.usage import count_usage
 
 
@@ -15,3 +16,12 @@ def test_answers_of_one_request_count_its_prompt_once():
         "prompt_tokens_details": {"cached_tokens": 2},
     }
     assert count_usage(())["total_tokens"] == 0
+
+
+def test_tokens_of_reasoning():
+    message = ParsedMessage(reasoning="hm", num_reasoning_tokens=2)
+    made = output(choice("x", (1, 2, 3), message=message), choice("y", (1,), index=1, message=message))
+    assert count_usage((made,))["completion_tokens_details"] == {"reasoning_tokens": 4}
+    assert count_usage((output(choice("x", (1,), message=ParsedMessage())),))["completion_tokens_details"] == {
+        "reasoning_tokens": 0
+    }
