@@ -10,20 +10,31 @@ if TYPE_CHECKING:
     from kernelet.contracts.parsing import ParserContext
 
 HEADER = "header"
+FIRST = "behind the role"
 
 
-def openai_gptoss(context: ParserContext) -> ParserTable:  # noqa: ARG001 - prompts always end before the header
+def openai_gptoss(context: ParserContext) -> ParserTable:
     """The channel ``analysis`` is reasoning; ``final``, ``commentary`` and the arguments of calls are content."""
     ends = tuple(Exit(marker, CONTENT) for marker in ("<|end|>", "<|return|>", "<|call|>"))
-    begins = (Exit("<|channel|>", HEADER), Exit("<|start|>", HEADER))
+    exits = (*ends, Exit("<|channel|>", HEADER), Exit("<|start|>", HEADER))
     return ParserTable(
         states={
+            FIRST: TextState(exits=(*exits, Exit("to=", HEADER, at_start=True))),
             HEADER: HeaderState(exits=(Exit("<|message|>", CONTENT),), read=read_header),
-            REASONING: TextState(into=REASONING, exits=(*ends, *begins)),
+            REASONING: TextState(into=REASONING, exits=exits),
         },
-        content_exits=(*ends, *begins),
+        content_exits=exits,
+        start=_start(context.prompt),
         whole="harmony",
     )
+
+
+def _start(prompt: str) -> str:
+    """The state behind the prompt: it ends in a header, or in a message that is to go on."""
+    header, begun, message = prompt.rpartition("<|start|>")[2].partition("<|message|>")
+    if not begun or message.endswith("<|end|>"):
+        return FIRST
+    return read_header(header).to
 
 
 def read_header(text: str) -> Turn:

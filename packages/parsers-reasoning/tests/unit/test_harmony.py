@@ -8,8 +8,8 @@ from kernelet.testing.parsing.sample import Parsed
 from kernelet_parsers_reasoning.harmony import openai_gptoss, read_header
 
 
-def parse(text: str, *, cut: bool = False) -> Parsed:
-    return Feed(openai_gptoss(ParserContext(prompt="<|start|>assistant"))).parse(text, cut=cut)
+def parse(text: str, prompt: str = "<|start|>assistant", *, cut: bool = False) -> Parsed:
+    return Feed(openai_gptoss(ParserContext(prompt=prompt))).parse(text, cut=cut)
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,21 @@ def test_a_message_that_forgets_to_end():
 
 def test_text_without_channels_is_content():
     assert parse("Hello.") == Parsed("", "Hello.", ())
+
+
+def test_a_recipient_may_stand_before_the_channel():
+    text = " to=functions.f<|channel|>commentary json<|message|>to={}<|call|>"
+    assert parse(text) == Parsed("", "to={}", ())
+
+
+@pytest.mark.parametrize(
+    "prompt, expected",
+    [
+        ("", Parsed("", "a", ())),
+        ("<|start|>user<|message|>Hi<|end|><|start|>assistant<|channel|>analysis<|message|>I", Parsed("a", "", ())),
+        ("<|start|>assistant<|channel|>final<|message|>I", Parsed("", "a", ())),
+        ("<|start|>user<|message|><|channel|>analysis<|message|>Hi<|end|><|start|>assistant", Parsed("", "a", ())),
+    ],
+)
+def test_prompts_that_end_inside_a_message(prompt: str, expected: Parsed):
+    assert parse("a", prompt) == expected

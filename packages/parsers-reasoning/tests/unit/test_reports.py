@@ -14,7 +14,7 @@ from kernelet.testing.parsing.feed import Feed
 from kernelet.text.detokenizer import Span
 from kernelet_parsers_reasoning.plugin import kernelet_reasoning_parsers
 
-OFFERS = {offer.name: offer for offer in kernelet_reasoning_parsers()}
+TARGETS = sorted({offer.target for offer in kernelet_reasoning_parsers()})
 
 
 class Marks(NamedTuple):
@@ -25,8 +25,7 @@ class Marks(NamedTuple):
     closing: str
 
 
-def marks_of(name: str) -> Marks:
-    target = OFFERS[name].target
+def marks_of(target: str) -> Marks:
     if target.endswith(":openai_gptoss"):
         last = "<|start|>assistant<|channel|>final<|message|>"
         return Marks("<|channel|>analysis<|message|>", f"<|end|>{last}", "<|end|>")
@@ -36,24 +35,24 @@ def marks_of(name: str) -> Marks:
     return Marks(opening, closing, closing)
 
 
-@pytest.fixture(params=sorted(OFFERS))
-def name(request: pytest.FixtureRequest) -> str:
+@pytest.fixture(params=TARGETS)
+def target(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
 @pytest.fixture
-def marks(name: str) -> Marks:
-    return marks_of(name)
+def marks(target: str) -> Marks:
+    return marks_of(target)
 
 
 @pytest.fixture(params=["text", "tokens"])
-def feed(name: str, marks: Marks, request: pytest.FixtureRequest) -> Callable[[str], Feed]:
+def feed(target: str, marks: Marks, request: pytest.FixtureRequest) -> Callable[[str], Feed]:
     """By the prompt; marks are text, or tokens."""
-    target: Callable[[ParserContext], ParserTable] = resolve_name(OFFERS[name].target)
+    make: Callable[[ParserContext], ParserTable] = resolve_name(target)
     harmony = ("<|channel|>", "<|message|>", "<|start|>", "<|end|>")
     known = harmony if "channel" in marks.opening else (marks.opening, marks.closing)
     tokens = known if request.param == "tokens" else ()
-    return lambda prompt: Feed(target(ParserContext(prompt=prompt, parses_reasoning=True)), tokens=tokens)
+    return lambda prompt: Feed(make(ParserContext(prompt=prompt, parses_reasoning=True)), tokens=tokens)
 
 
 def both(message: ParsedMessage) -> tuple[str, str]:
