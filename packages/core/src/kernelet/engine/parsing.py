@@ -129,7 +129,6 @@ class NamedParser:
         try:
             table = self.make(context)
         except Exception as error:
-            logger.exception("%s failed", self.label)
             raise RequestFailedError(f"{self.label} failed: {type(error).__name__}: {error}") from error
         if not isinstance(table, ParserTable):
             raise RequestFailedError(f"{self.label} failed: it returned {shown(table)}, not a ParserTable")
@@ -255,9 +254,18 @@ class Parsers:
             parses_tools=tool is not None,
             parses_reasoning=self.reasoning is not None,
         )
-        return self._compiled(tool, context, drops_calls=tool_choice == "none")
+        try:
+            return self.compile(tool, context, drops_calls=tool_choice == "none")
+        except RequestFailedError:
+            logger.exception("a request cannot be parsed")
+            raise
 
-    def _compiled(self, tool: NamedParser | None, context: ParserContext, *, drops_calls: bool) -> OutputParsing:
+    def compile(self, tool: NamedParser | None, context: ParserContext, *, drops_calls: bool = False) -> OutputParsing:
+        """What the selected parsers make of a context.
+
+        Raises:
+            RequestFailedError: a plugin failed, or the two cannot run together.
+        """
         running = [parser for parser in (tool, self.reasoning) if parser is not None]
         label = " and ".join(parser.label for parser in running)
         calls = None if tool is None else tool.table(context)
@@ -301,7 +309,7 @@ def make_parsers(config: PluginsConfig, plugins: PluginView, tokenizer: Tokenize
     if running is not None and tokenizer is None:
         raise ConfigError(f"{running.label} needs text, but the model has no tokenizer: leave the parser out")
     try:
-        found.parsing("", [{"name": "f", "parameters": {}}])
+        found.compile(found.tool, ParserContext())
     except RequestFailedError as error:
         raise PluginError(str(error)) from error
     return found

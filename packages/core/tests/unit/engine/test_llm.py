@@ -7,11 +7,34 @@ import weakref
 
 import pytest
 
+from kernelet.contracts.parsing import (
+    CONTENT,
+    REASONING,
+    Exit,
+    NameState,
+    ParserContext,
+    ParserTable,
+    TextState,
+    ToolParserOffer,
+)
 from kernelet.contracts.sampling import SamplerParams, SamplingParams
+from kernelet.contracts.serving import ParsersInfo
 from kernelet.engine.llm import LLM
 from kernelet.engine.several import raise_first_failure
-from kernelet.errors import ChatTemplateError, EngineDeadError, ParameterError, PromptError, RequestFailedError
+from kernelet.errors import (
+    ChatTemplateError,
+    EngineDeadError,
+    ParameterError,
+    PromptError,
+    RequestFailedError,
+    SelectionError,
+)
+from kernelet.hookspecs import hookimpl
+from kernelet.testing.null.plugin import NullPlugin
 from kernelet.testing.null.tokens import generate
+from kernelet.text.detokenizer import Span
+from kernelet.text.parsing.machine import OutputParser
+from kernelet.text.parsing.table import CompiledTable
 
 GREEDY = SamplingParams(temperature=0.0, max_tokens=8)
 
@@ -187,3 +210,106 @@ def test_plugin_objects_may_be_handed_over(null_folder):
 
     with LLM(str(null_folder), plugins=["core", NullPlugin()], platform="null") as llm:
         assert llm.generate("x", GREEDY)[0].outputs[0].token_ids == truth(b"x")
+
+
+# --- answers that are parsed ---------------------------------------------------------------------
+
+
+def names(context):
+    """Thoughts between special tokens, calls as ``(nameA...Z``: what the null model's tokens make many of."""
+    return ParserTable(
+        states={
+            REASONING: TextState(into=REASONING, exits=(Exit("<|user|>", CONTENT),)),
+            "name": NameState(exits=(Exit("A", "called"),)),
+            "called": TextState(into="", exits=(Exit("Z", CONTENT, closes=True),)),
+        },
+        content_exits=(Exit("(", "name", opens=True), Exit("<|user|>", REASONING)),
+        start=REASONING if context.prompt.endswith("<|assistant|>") else CONTENT,
+    )
+
+
+class Names:
+    name = "names"
+
+    @hookimpl
+    def kernelet_tool_parsers(self):
+        return (ToolParserOffer(name="names", target=f"{__name__}:names", chat_template_hints=("<|{{",)),)
+
+
+TOOLS = [{"type": "function", "function": {"name": "f"}}]
+ALLOWED = [*b"(AZx", 258]
+"""``258`` is ``<|user|>``."""
+
+
+@pytest.fixture(scope="module")
+def parsing_llm(null_folder):
+    with LLM(str(null_folder), plugins=[NullPlugin(), Names()], platform="null", tool_call_parser="auto") as llm:
+        yield llm
+
+
+def parsed_alone(llm, token_ids, prompt="<|assistant|>"):
+    """The truth: all text at once, through a parser of its own."""
+    tokenizer = llm.get_tokenizer()
+    marker = "<|user|>"
+    parser = OutputParser(CompiledTable(names(ParserContext(prompt=prompt)), lambda text: text == marker))
+    for index in token_ids:
+        text = tokenizer.decode([index], skip_special_tokens=False)
+        parser.push([Span(text, (index,), special=text == marker)])
+    return parser.finish(cut=True)
+
+
+def same(message, expected):
+    return [(call.name, call.arguments) for call in message.tool_calls] == [
+        (call.name, call.arguments) for call in expected.tool_calls
+    ] and (message.reasoning, message.content, message.num_reasoning_tokens) == (
+        expected.reasoning,
+        expected.content,
+        expected.num_reasoning_tokens,
+    )
+
+
+def test_chats_are_parsed(parsing_llm):
+    llm = parsing_llm
+    params = SamplingParams(n=3, temperature=1.0, seed=5, max_tokens=120, allowed_token_ids=ALLOWED)
+    chats = [[{"role": "user", "content": text}] for text in "abcd"]
+    outputs = llm.chat(chats, params, tools=TOOLS)
+    choices = [choice for output in outputs for choice in output.outputs]
+    assert all(same(choice.message, parsed_alone(llm, choice.token_ids)) for choice in choices)
+    assert sum(len(choice.message.tool_calls) for choice in choices) > 10
+    ids = [call.id for choice in choices for call in choice.message.tool_calls]
+    assert len(set(ids)) == len(ids)
+    without = llm.chat(chats, params)
+    assert [choice.message for output in without for choice in output.outputs] == [None] * 12
+    for output, plain in zip(outputs, without, strict=True):
+        assert [choice.text for choice in output.outputs] == [choice.text for choice in plain.outputs]
+
+
+def test_calls_may_be_taken_out(parsing_llm):
+    (output,) = parsing_llm.chat(
+        [{"role": "user", "content": "a"}],
+        SamplingParams(temperature=1.0, seed=5, max_tokens=120, allowed_token_ids=ALLOWED),
+        tools=TOOLS,
+        tool_choice="none",
+        add_generation_prompt=False,
+    )
+    message = output.outputs[0].message
+    assert message.tool_calls == []
+    assert "(" not in message.content
+    assert output.outputs[0].text != message.content
+    with pytest.raises(ParameterError, match="tool_choice"):
+        parsing_llm.chat([{"role": "user", "content": "a"}], tools=TOOLS, tool_choice="required")
+
+
+def test_a_stream_of_messages_grows(parsing_llm):
+    prompt = parsing_llm.chat_prompt([{"role": "user", "content": "a"}], tools=TOOLS)
+    params = SamplingParams(temperature=1.0, seed=5, max_tokens=60, allowed_token_ids=ALLOWED)
+    reasoning = [output.outputs[0].message.reasoning for output in parsing_llm.stream(prompt, params)]
+    assert len(reasoning) > 20
+    assert all(later.startswith(earlier) for earlier, later in itertools.pairwise(reasoning))
+
+
+def test_what_is_installed_and_what_is_named(null_folder, parsing_llm):
+    assert parsing_llm.parsers == ParsersInfo(tool="names")
+    assert parsing_llm.config.plugins.tool_call_parser == "names"
+    with pytest.raises(SelectionError, match=r"No tool parser is named 'nams' \(did you mean names\?\)"):
+        LLM(str(null_folder), plugins=[NullPlugin(), Names()], platform="null", tool_call_parser="nams")

@@ -3,16 +3,30 @@ from __future__ import annotations
 import math
 
 import pytest
+import sample_parsers
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernelet.config import PluginsConfig
 from kernelet.contracts.offer import Settings
+from kernelet.contracts.parsing import (
+    CONTENT,
+    REASONING,
+    Exit,
+    NameState,
+    ParserTable,
+    ReasoningParserOffer,
+    TextState,
+)
 from kernelet.contracts.platform import Capabilities, PlatformConfig
 from kernelet.contracts.sampling import SamplingParams, TokenLogprobs
 from kernelet.engine.input_processor import InputProcessor
 from kernelet.engine.output_processor import RequestState
+from kernelet.engine.parsing import make_parsers
+from kernelet.engine.prompts import ParsedPrompt
 from kernelet.request.outputs import EngineOutput
 from kernelet.testing.null.harness import null_engine_config
+from kernelet.testing.plugin_view import FixedPlugins
 from kernelet.text.tokenizer import Tokenizer
 
 EOS = 257
@@ -200,3 +214,153 @@ def test_the_result_does_not_depend_on_how_tokens_were_grouped(new, tokens, data
         groups.append(rest[:size])
         rest = rest[size:]
     assert run(groups) == run([[token] for token in tokens])
+
+
+# --- answers that are parsed ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def parse_text(tokenizer):
+    """Calls and thoughts in text."""
+    plugins = FixedPlugins((*sample_parsers.kernelet_tool_parsers(), *sample_parsers.kernelet_reasoning_parsers()))
+    parsers = make_parsers(PluginsConfig(tool_call_parser="calls", reasoning_parser="thoughts"), plugins, tokenizer)
+    return parsers.parsing("p", [{"name": "f"}])
+
+
+@pytest.fixture(scope="module")
+def parse_tokens(tokenizer):
+    """Thoughts between special tokens."""
+
+    def table(context):
+        return ParserTable(
+            states={REASONING: TextState(into=REASONING, exits=(Exit("<|assistant|>", CONTENT),))},
+            content_exits=(Exit("<|user|>", REASONING),),
+        )
+
+    plugins = FixedPlugins([ReasoningParserOffer(name="r", target="x")], {"x": table})
+    return make_parsers(PluginsConfig(reasoning_parser="r"), plugins, tokenizer).parsing("p")
+
+
+@pytest.fixture(scope="module")
+def new_parsed(tokenizer):
+    processor = InputProcessor(tokenizer, null_engine_config().model, Platform(Settings(plugin="p")), {})
+
+    def make(parsing, **params):
+        prompt = ParsedPrompt(text="p", parsing=parsing)
+        return RequestState(processor.prepare(prompt, SamplingParams(**params), request_id="r"), tokenizer)
+
+    return make
+
+
+def told(choice):
+    message = choice.message
+    return message.reasoning, message.content, [(call.name, call.arguments) for call in message.tool_calls]
+
+
+ANSWER = b'<think>why</think>\nso <call>{"name": "f", "arguments": {"a": "</call>"}}</call> done'
+
+
+def test_without_a_parser_there_is_no_message(new):
+    state = new()
+    state.update(out(ANSWER, finish_reason="length"))
+    assert state.snapshot().outputs[0].message is None
+
+
+def test_a_message_grows_and_snapshots_stay(new_parsed, parse_text):
+    state = new_parsed(parse_text)
+    state.update(out(ANSWER[:12]))
+    first = state.snapshot().outputs[0]
+    state.update(out(ANSWER[12:60]))
+    second = state.snapshot().outputs[0]
+    state.update(out(ANSWER[60:], finish_reason="stop"))
+    last = state.snapshot().outputs[0]
+    assert told(first) == ("why", "", [])
+    assert told(second) == ("why", "so", [("f", '{"a":')])
+    assert told(last) == ("why", "so done", [("f", '{"a": "</call>"}')])
+    assert (last.text, last.token_ids) == (ANSWER.decode(), list(ANSWER))
+
+
+@given(data=st.data())
+def test_a_message_does_not_depend_on_steps(new_parsed, parse_text, data):
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(ANSWER)), max_size=6)))
+    end = data.draw(st.integers(0, len(ANSWER)))
+    stop = data.draw(st.sampled_from([[], ["call>"], ["k>\n"], [" done", "why<"], ["</call> d"]]))
+    include = data.draw(st.booleans())
+    one_by_one, grouped, plain = (
+        new_parsed(parsing, stop=stop, include_stop_str_in_output=include) for parsing in (parse_text, parse_text, None)
+    )
+    for index in ANSWER[:end]:
+        one_by_one.update(out([index]))
+    for first, last in zip([0, *cuts], [*cuts, len(ANSWER)], strict=True):
+        for state in (grouped, plain):
+            state.update(out(ANSWER[first : min(last, end)]))
+    found = []
+    for state in (one_by_one, grouped, plain):
+        state.update(out(finish_reason="length"))
+        found.append(state.snapshot().outputs[0])
+    assert told(found[0]) == told(found[1])
+    for field in ("text", "token_ids", "finish_reason", "stop_reason"):
+        assert len({str(getattr(choice, field)) for choice in found}) == 1
+
+
+def test_the_message_is_that_of_the_text_before_a_stop_string(new_parsed, parse_text):
+    state = new_parsed(parse_text, stop=[', "arg'])
+    assert state.update(out(ANSWER))
+    (choice,) = state.snapshot().outputs
+    assert (choice.finish_reason, choice.stop_reason) == ("stop", ', "arg')
+    assert told(choice) == ("why", "so", [("f", "{}")])
+
+
+def test_markers_that_are_not_shown(new_parsed, parse_tokens, tokenizer):
+    user, assistant = (tokenizer.token_to_id(text) for text in ("<|user|>", "<|assistant|>"))
+    ids = [user, *b"why", assistant, *b"so"]
+    for skip, text in ((True, "whyso"), (False, "<|user|>why<|assistant|>so")):
+        state = new_parsed(parse_tokens, skip_special_tokens=skip)
+        state.update(out(ids, finish_reason="stop"))
+        (choice,) = state.snapshot().outputs
+        assert (choice.text, told(choice)) == (text, ("why", "so", []))
+        assert choice.message.num_reasoning_tokens == 5
+
+
+def test_an_open_call_stays_as_it_came_only_where_it_was_cut(new_parsed, parse_text):
+    text = b'<call>{"name": "f"'
+    for reason, arguments in (("length", ""), ("abort", ""), ("stop", "{}")):
+        state = new_parsed(parse_text)
+        state.update(out(text, finish_reason=reason))
+        assert told(state.snapshot().outputs[0]) == ("", "", [("f", arguments)])
+
+
+def test_choices_are_parsed_apart(new_parsed, parse_text):
+    state = new_parsed(parse_text, n=3)
+    answers = [ANSWER, b"<think>x", b"plain </think>"]
+    for place in range(0, len(ANSWER), 3):
+        for index, answer in enumerate(answers):
+            state.update(out(answer[place : place + 3], request_id=f"r/{index}"))
+    for index in range(3):
+        state.update(out(request_id=f"r/{index}", finish_reason="stop"))
+    found = [told(choice)[:2] for choice in state.snapshot().outputs]
+    assert found == [("why", "so done"), ("x", ""), ("", "plain ")]
+
+
+def test_a_parser_that_fails_ends_its_answer_alone(new_parsed, tokenizer):
+    def read(name):
+        raise ValueError("bad name")
+
+    table = ParserTable(
+        states={"name": NameState(exits=(Exit(")", CONTENT),), read=read)}, content_exits=(Exit("(", "name"),)
+    )
+    plugins = FixedPlugins([ReasoningParserOffer(name="r", target="x")], {"x": lambda context: table})
+    parsing = make_parsers(PluginsConfig(reasoning_parser="r"), plugins, tokenizer).parsing("p")
+    state = new_parsed(parsing, n=2)
+    assert not state.update(out(b"a(b", request_id="r/0"))
+    assert state.update(out(b")c", request_id="r/0"))  # the engine is to stop it
+    assert not state.update(out(b"fine", request_id="r/1", finish_reason="stop"))
+    assert state.error == "reasoning parser 'r' failed: ValueError: bad name"
+    assert [choice.finish_reason for choice in state.snapshot().outputs] == ["error", "stop"]
+    assert not state.update(out(b"more", request_id="r/0"))
+
+
+def test_no_text_no_message(new_parsed, parse_text):
+    state = new_parsed(parse_text, detokenize=False)
+    state.update(out(ANSWER, finish_reason="stop"))
+    assert state.snapshot().outputs[0].message is None
