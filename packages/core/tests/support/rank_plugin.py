@@ -48,6 +48,11 @@ class RankWorker(NullWorker):
             plan, layers=(LayerPlan(name="model.layers.0", role="attention", choice="other"),)
         )
 
+    def control(self, plugin, name, payload):
+        if name == "raise" and self.rank == int(payload):
+            raise StrangeError("not this one")
+        return [name, payload + bytes([self.rank])] if plugin == "platform-ranks" else ()
+
     def execute_model(self, plan):
         if self.has("killed"):
             os.kill(os.getpid(), signal.SIGKILL)

@@ -31,6 +31,7 @@ __all__ = [
     "BlockCopy",
     "Communicator",
     "CommunicatorOffer",
+    "Control",
     "EnginePlan",
     "Executor",
     "ExecutorOffer",
@@ -140,8 +141,35 @@ class Worker(ABC):
     def sample(self, plan: SamplePlan) -> StepResult:
         """Finishes the oldest step in flight, which must be ``plan.step``."""
 
+    def control(self, plugin: str, name: str, payload: bytes) -> Sequence[bytes]:
+        """Hands a call to what this rank made of a plugin's offers, see ``Control``, between two steps.
+
+        Since executor 1.2.
+
+        Returns:
+            An answer for each object that was called; empty: nothing of the plugin takes calls here.
+        """
+        return ()
+
     def shutdown(self) -> None:
         """Releases everything."""
+
+
+class Control(ABC):
+    """Mixin of what a plugin offers and an engine selected, where it answers ``EngineClient.control``.
+
+    A scheduling or eviction policy is called in the engine's process, a logits processor in every rank; a ``Worker``
+    of a platform has ``control`` itself. Since executor 1.2.
+    """
+
+    @abstractmethod
+    def control(self, name: str, payload: bytes) -> bytes:
+        """Answers one call, between two steps and on the thread that uses the object otherwise.
+
+        Raises:
+            ParameterError: it takes no such call, or not this payload. Whatever it raises, its caller gets; the engine
+                goes on.
+        """
 
 
 class Sleep(ABC):
@@ -213,6 +241,10 @@ class Executor(ABC):
 
     def wake_up(self) -> None:
         """Takes back what was given up. Since executor 1.2."""
+
+    def control(self, plugin: str, name: str, payload: bytes) -> Sequence[bytes]:
+        """``Worker.control`` of every rank: all answers, in the order of ranks. Since executor 1.2."""
+        return ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -189,10 +189,14 @@ class EngineControl(ABC):
 
     @abstractmethod
     async def control(self, plugin: str, name: str, payload: bytes) -> bytes:
-        """A typed call to a selected object of a plugin.
+        """Calls what the engine selected of a plugin, in its own process and in every rank; see ``Control``.
+
+        Returns:
+            The answer of the engine's object where there is one, else of the first rank's.
 
         Raises:
-            PluginError: the plugin is not active or takes no such call.
+            PluginError: the plugin is not active, or nothing of it takes calls.
+            Exception: what one of the objects raised.
         """
 
     @property

@@ -19,6 +19,7 @@ from kernelet.contracts.platform import PlatformChoice, PlatformConfig
 from kernelet.contracts.quant import QuantOffer
 from kernelet.contracts.sampling import LogitsProcessorOffer
 from kernelet.contracts.stats import PluginInfo, StatLoggerOffer
+from kernelet.engine.controls import Controls
 from kernelet.engine.core import EngineCore
 from kernelet.engine.core_client import CoreClient
 from kernelet.engine.driver import RunningCore
@@ -258,7 +259,7 @@ def start_core(configured: Configured, *, with_loggers: bool = True) -> RunningC
         wake_up=executor.wake_up,
         check_health=executor.check_health,
         stats=stats,
-        controls={},
+        control=Controls(core.selected, executor.control),
     )
 
 

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kernelet.cache.events import CacheEvent
 from kernelet.cache.eviction import lru
@@ -25,7 +25,7 @@ from kernelet.scheduler.scheduler import Scheduler
 
 if TYPE_CHECKING:
     from kernelet.config import EngineConfig
-    from kernelet.contracts.plugins import PluginView
+    from kernelet.contracts.plugins import Owned, PluginView
 
 T = TypeVar("T")
 
@@ -37,6 +37,9 @@ class EngineCore:
     """Drives one executor with up to ``config.scheduler.depth`` steps in flight. Used from one thread.
 
     After each ``step`` its owner takes what it wants of ``take_finished``, ``take_step_stats``, ``take_cache_events``.
+
+    Attributes:
+        selected: Objects in here that are made of plugins' offers, each with its plugin.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class EngineCore:
             record_cache_events: Keep stored and removed blocks for ``take_cache_events``.
             clock: The clock of ``EngineRequest.arrival_time``.
         """
+        self.selected: list[tuple[str, object]] = []
         self._executor = executor
         self._depth = config.scheduler.depth
         self._clock = clock
@@ -96,16 +100,22 @@ class EngineCore:
         Raises:
             SelectionError: if a policy that the configuration names is not offered.
         """
-        policy = plugins.select(SchedulerOffer, config.scheduler.policy).chosen
-        eviction = plugins.select(CachePolicyOffer, config.cache.eviction_policy).chosen
-        return cls(
+        made: list[tuple[str, object]] = []
+
+        def make(owned: Owned[Any], *arguments: object) -> Any:
+            made.append((owned.plugin, plugins.load(owned)(plugins.settings(owned.plugin), *arguments)))
+            return made[-1][1]
+
+        core = cls(
             config,
             executor,
             cache_plan,
-            policy=plugins.load(policy)(plugins.settings(policy.plugin)),
-            eviction=partial(plugins.load(eviction), plugins.settings(eviction.plugin)),
+            policy=make(plugins.select(SchedulerOffer, config.scheduler.policy).chosen),
+            eviction=partial(make, plugins.select(CachePolicyOffer, config.cache.eviction_policy).chosen),
             managers=manager_kinds((owned.offer.kind, plugins.load(owned)) for owned in plugins.offers(CacheSpecOffer)),
         )
+        core.selected = made
+        return core
 
     def add_request(self, request: EngineRequest) -> None:
         """Takes up one choice.

@@ -60,10 +60,10 @@ class CoreClient(ABC):
 
     @abstractmethod
     def control(self, plugin: str, name: str, payload: bytes) -> bytes:
-        """Calls a selected object of a plugin in the engine.
+        """``EngineClient.control``.
 
         Raises:
-            PluginError: the plugin is not active or takes no such call.
+            PluginError: the plugin is not active, or nothing of it takes calls.
         """
 
     @abstractmethod

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from kernelet.contracts.executor import EnginePlan
 from kernelet.contracts.stats import FinishedRequest, StepStats
+from kernelet.engine.controls import no_controls
 from kernelet.engine.stats import StatDispatcher
 from kernelet.errors import EngineDeadError, KerneletError, ParameterError, PluginError
 from kernelet.request.outputs import EngineOutput
@@ -18,8 +19,8 @@ from kernelet.request.status import FinishReason
 
 logger = logging.getLogger(__name__)
 
-Handler = Callable[[str, bytes], bytes]
-"""A plugin's answer to ``control``: (name, payload) -> bytes."""
+Handler = Callable[[str, str, bytes], bytes]
+"""Answers ``control``: (plugin, name, payload) -> bytes."""
 
 Answer = Callable[[Any, Exception | None], None]
 """Takes the value of a call, or what it raised."""
@@ -56,20 +57,20 @@ class RunningCore:
 
     Attributes:
         close: Stops the executor; called once, on the engine's thread.
-        controls: Handlers of ``control`` by plugin.
         sleep: Gives up memory of the workers; raises if they cannot.
         wake_up: Takes it back.
         check_health: Raises EngineDeadError if a worker is gone.
+        control: Calls a plugin's objects.
     """
 
     core: Core
     plan: EnginePlan
     close: Callable[[], None]
     stats: StatDispatcher
-    controls: dict[str, Handler]
     sleep: Callable[[int], None] = no_sleep
     wake_up: Callable[[], None] = lambda: None
     check_health: Callable[[], None] = lambda: None
+    control: Handler = no_controls
 
 
 class CoreDriver:
@@ -130,7 +131,7 @@ class CoreDriver:
         elif name == "reset_prefix_cache":
             self._answer(self._core.reset_prefix_cache, answer)
         elif name == "control":
-            self._answer(lambda: self._control(*arguments), answer)
+            self._answer(lambda: self._running.control(*arguments), answer)
         else:
             answer(None, PluginError(f"the engine takes no call {name!r}"))
         self._settle()
@@ -185,13 +186,6 @@ class CoreDriver:
         self._outputs.append(
             EngineOutput(request_id=request.request_id, token_ids=[], finish_reason="error", error=message)
         )
-
-    def _control(self, plugin: str, name: str, payload: bytes) -> bytes:
-        handler = self._running.controls.get(plugin)
-        if handler is None:
-            known = ", ".join(sorted(self._running.controls)) or "none"
-            raise PluginError(f"plugin {plugin!r} takes no control calls (those that do: {known})")
-        return handler(name, payload)
 
     def _drain(self) -> None:
         self._draining = True

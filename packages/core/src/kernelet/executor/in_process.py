@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from kernelet.cache.groups import manager_kinds
@@ -75,6 +77,9 @@ class InProcessExecutor(Executor):
         worker = self._running()
         if isinstance(worker, Sleep):
             worker.wake_up()
+
+    def control(self, plugin: str, name: str, payload: bytes) -> Sequence[bytes]:
+        return self._running().control(plugin, name, payload)
 
     def _make_worker(self) -> Worker:
         owned = self._plugins.select(PlatformOffer, self._platform.name).chosen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import partial
 
@@ -11,10 +12,20 @@ import torch
 
 from kernelet.contracts.attention import Attention, AttentionBatch
 from kernelet.contracts.cache import CacheConfigPlan, FullAttentionSpec, SlidingWindowSpec
-from kernelet.contracts.executor import EnginePlan, SamplePlan, Sleep, StepPlan, StepResult, Worker, WorkerContext
+from kernelet.contracts.executor import (
+    Control,
+    EnginePlan,
+    SamplePlan,
+    Sleep,
+    StepPlan,
+    StepResult,
+    Worker,
+    WorkerContext,
+)
 from kernelet.contracts.platform import Device, PlatformOffer, SharesHost
 from kernelet.errors import PluginError
 from kernelet.layers.context import SINGLE_RANK
+from kernelet.sampling.custom import NamedProcessor
 from kernelet.sampling.sampler import Sampler
 from kernelet.worker.batch import BatchState
 from kernelet.worker.inputs import StepArrays
@@ -47,6 +58,7 @@ class ModelWorker(Worker, Sleep):
         self._waiting: deque[StepPlan] = deque()
         self._started: tuple[int, Future[PendingStep]] | None = None
         self._parallel = SINGLE_RANK
+        self._processors: tuple[NamedProcessor, ...] = ()
 
     def init_device(self) -> None:
         self._thread.run(self._device.init)
@@ -84,8 +96,8 @@ class ModelWorker(Worker, Sleep):
         self._cache_plan = cache
         self._caches.allocate(self._layers, self._attention, cache)
         model, scheduler = self._config.model, self._config.scheduler
-        processors = make_processors(self._config.plugins.logits_processors, self._plugins, model.vocab_size)
-        sampler = Sampler(model.vocab_size, torch.device(self._device.tensor_device), processors, self._sample)
+        self._processors = make_processors(self._config.plugins.logits_processors, self._plugins, model.vocab_size)
+        sampler = Sampler(model.vocab_size, torch.device(self._device.tensor_device), self._processors, self._sample)
         batch = BatchState([group.spec for group in cache.groups], scheduler.max_num_seqs, model.max_model_len, sampler)
         self._runner = ModelRunner(
             self._loaded.model, self._caches, sampler, batch, self._device.tensor_device, self._parallel
@@ -145,6 +157,7 @@ class ModelWorker(Worker, Sleep):
 
     def sleep(self, level: int) -> None:
         self._caches.release(self._layers, self._attention)
+        self._processors = ()
         del self._runner
         if level > 1:
             del self._loaded, self._layers, self._attention, self._caches, self._sample
@@ -153,6 +166,11 @@ class ModelWorker(Worker, Sleep):
         if not hasattr(self, "_loaded"):
             self.load_model()
         self.initialize_from_config(self._cache_plan)
+
+    def control(self, plugin: str, name: str, payload: bytes) -> Sequence[bytes]:
+        called = [one.processor for one in self._processors if one.plugin == plugin]
+        controls = [one for one in called if isinstance(one, Control)]
+        return self._thread.run(lambda: [one.control(name, payload) for one in controls])
 
     def shutdown(self) -> None:
         if self._parallel.communicator is not None:

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import pytest
+from echo_control import Echo
 
 from kernelet.contracts.executor import EnginePlan
 from kernelet.contracts.sampling import SamplerParams
+from kernelet.engine.controls import Controls
 from kernelet.engine.driver import CoreDriver, RunningCore
 from kernelet.engine.stats import StatDispatcher
 from kernelet.errors import EngineDeadError, ParameterError, PluginError
@@ -26,7 +28,7 @@ class World:
                 plan=PLAN,
                 close=lambda: None,
                 stats=StatDispatcher([]),
-                controls={"echo": lambda name, payload: name.encode() + payload},
+                control=Controls([("echo", Echo())], lambda *_: []),
                 **{
                     "sleep": lambda level: self.told.append(level),
                     "wake_up": lambda: self.told.append("up"),
@@ -97,7 +99,7 @@ def test_calls(world):
     reset, echo, other, wrong, unknown = world.heard()
     assert reset == ("reset_prefix_cache", None, None)
     assert echo == ("control", b"name-payload", None)
-    assert other[2] == "plugin 'other' takes no control calls (those that do: echo)"
+    assert other[2].startswith("plugin 'other' takes no control calls")
     assert "missing 3 required" in wrong[2]
     assert "no call 'shave'" in unknown[2]
 

@@ -119,6 +119,14 @@ def test_several_ranks_need_another_executor(plugins):
         InProcessExecutor(config, PLATFORM, plugins)
 
 
+def test_control_calls_go_to_the_worker(plugins):
+    executor = InProcessExecutor(null_engine_config(), PLATFORM, plugins)
+    executor.start()
+    assert executor.control("plugin", "name", b"x") == ()
+    plugins.worker.control = lambda self, *given: [given]
+    assert executor.control("plugin", "name", b"x") == [("plugin", "name", b"x")]
+
+
 def test_a_worker_that_sleeps_is_told_and_another_keeps_its_weights(plugins, monkeypatch):
     executor = InProcessExecutor(null_engine_config(), PLATFORM, plugins)
     executor.start()

@@ -7,7 +7,8 @@ import weakref
 import pytest
 from worker_doubles import PlainDevice, SharingDevice, TinyPlugins, prompt_of, true_greedy, worker_context
 
-from kernelet.contracts.executor import SamplePlan, StepPlan
+from kernelet.contracts.executor import Control, SamplePlan, StepPlan
+from kernelet.contracts.sampling import LogitsProcessor, LogitsProcessorOffer
 from kernelet.errors import PluginError
 from kernelet.worker.worker import ModelWorker
 
@@ -39,6 +40,31 @@ def test_a_device_is_told_with_how_many_it_shares_the_machine(tmp_path, device, 
     worker.init_device()
     assert worker._device.calls[: len(calls)] == calls
     worker.shutdown()
+
+
+class Silent(LogitsProcessor):
+    def add_request(self, request_id, arguments, prompt_token_ids):
+        return False
+
+    def apply(self, logits, rows):
+        return logits
+
+
+class Controlled(Silent, Control):
+    def control(self, name, payload):
+        return name.encode() + payload
+
+
+def test_control_calls_go_to_logits_processors_that_take_them(make):
+    offers = [LogitsProcessorOffer(name=name, target=name) for name in ("controlled", "silent")]
+    plugins = TinyPlugins(*offers, controlled=Controlled, silent=Silent)
+    worker = make(plugins=plugins, processors=("silent", "controlled")).worker
+    assert worker.control("tiny", "name ", b"x") == [b"name x"]
+    assert worker.control("other", "name ", b"x") == []
+    worker.sleep(1)
+    assert worker.control("tiny", "name ", b"x") == []
+    worker.wake_up()
+    assert worker.control("tiny", "name ", b"x") == [b"name x"]
 
 
 def test_memory_is_what_is_free_less_activations(driver):

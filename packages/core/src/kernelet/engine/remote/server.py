@@ -154,8 +154,8 @@ class EngineServer:
         """One message to each frontend that has something new; one more to all where the engine's state changed."""
         if self._driver.state != self._state:
             self._state = self._driver.state
-            for peer in self._board.peers:
-                self._board.send(peer, StateChange(state=self._state))
+            for everybody in self._board.peers:
+                self._board.send(everybody, StateChange(state=self._state))
         outputs, (steps, finished) = self._driver.take_outputs(), self._driver.take_stats()
         if not outputs and not steps and not finished:
             return

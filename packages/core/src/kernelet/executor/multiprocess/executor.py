@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import sys
+from collections.abc import Sequence
 
 import msgspec
 
@@ -16,9 +17,12 @@ from kernelet.contracts.executor import EnginePlan, Executor, SamplePlan, StepPl
 from kernelet.contracts.platform import PlatformChoice
 from kernelet.contracts.plugins import PluginView
 from kernelet.errors import EngineDeadError, ManifestMismatchError, PluginError
+from kernelet.executor.failures import revive
 from kernelet.executor.multiprocess.crew import Crew
 from kernelet.executor.multiprocess.messages import (
     Allocate,
+    Control,
+    Controlled,
     Describe,
     Done,
     Execute,
@@ -94,6 +98,18 @@ class MultiprocessExecutor(Executor):
 
     def wake_up(self) -> None:
         self._rest(0)
+
+    def control(self, plugin: str, name: str, payload: bytes) -> Sequence[bytes]:
+        crew = self._running()
+        try:
+            crew.tell(Control(plugin, name, payload))
+            ranks = crew.hear(Controlled)
+        except Exception as error:
+            raise self._over(error) from error
+        for rank, one in enumerate(ranks):
+            if one.failure is not None:
+                raise revive(one.failure, f"the worker of rank {rank}")
+        return [answer for one in ranks for answer in one.answers]
 
     def _rest(self, level: int) -> bool:
         """Whether the workers can rest, all of one class."""

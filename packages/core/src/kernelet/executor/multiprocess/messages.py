@@ -66,6 +66,14 @@ class Rest(msgspec.Struct, frozen=True, tag=True):
     level: int
 
 
+class Control(msgspec.Struct, frozen=True, tag=True):
+    """Hand a call to a plugin's objects. Answer: ``Controlled``."""
+
+    plugin: str
+    name: str
+    payload: bytes
+
+
 class Stop(msgspec.Struct, frozen=True, tag=True):
     """End. No answer."""
 
@@ -80,6 +88,13 @@ class Done(msgspec.Struct, frozen=True, tag=True):
     """What was asked for is done, if the worker can do it at all."""
 
     able: bool = True
+
+
+class Controlled(msgspec.Struct, frozen=True, tag=True):
+    """What a plugin's objects answered, or what one raised: the process goes on."""
+
+    answers: list[Any] = []
+    failure: Failure | None = None
 
 
 class Needs(msgspec.Struct, frozen=True, tag=True):
@@ -107,8 +122,8 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
     failure: Failure
 
 
-Command = Start | Load | Describe | Allocate | Execute | Sample | Rest | Stop
-Answer = Ready | Done | Needs | Planned | Sampled | Failed
+Command = Start | Load | Describe | Allocate | Execute | Sample | Rest | Control | Stop
+Answer = Ready | Done | Controlled | Needs | Planned | Sampled | Failed
 
 
 def encode(message: Command | Answer) -> bytes:

@@ -25,6 +25,8 @@ from kernelet.executor.multiprocess.messages import (
     Allocate,
     Answer,
     Command,
+    Control,
+    Controlled,
     Describe,
     Done,
     Execute,
@@ -102,6 +104,8 @@ class Rank:
         worker = self._worker
         if isinstance(command, Rest):
             return self._rest(command.level)
+        if isinstance(command, Control):
+            return self._control(command)
         if isinstance(command, Load):
             worker.init_device()
             worker.load_model()
@@ -124,6 +128,13 @@ class Rank:
         else:
             worker.wake_up()
         return Done()
+
+    def _control(self, command: Control) -> Controlled:
+        try:
+            answers = self._worker.control(command.plugin, command.name, command.payload)
+        except Exception as error:  # noqa: BLE001  it belongs to the caller
+            return Controlled(failure=describe(error, traceback.format_exc()))
+        return Controlled(answers=list(answers))
 
     def _own(self, result: StepResult) -> StepResult:
         """What the parent takes from this rank."""

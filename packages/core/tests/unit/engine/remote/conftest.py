@@ -10,8 +10,10 @@ from contextlib import contextmanager
 
 import pytest
 import zmq
+from echo_control import Echo
 
 from kernelet.contracts.executor import EnginePlan
+from kernelet.engine.controls import Controls
 from kernelet.engine.driver import RunningCore
 from kernelet.engine.remote.heartbeat import Heartbeat, Progress
 from kernelet.engine.remote.meeting import MeetingPlace
@@ -85,7 +87,7 @@ class Engine:
             plan=PLAN,
             close=lambda: None,
             stats=StatDispatcher([]),
-            controls={"echo": lambda name, payload: name.encode() + payload},
+            control=Controls([("echo", Echo())], lambda *_: []),
             check_health=lambda: self.told.append("health"),
         )
         started = Started(plan=PLAN, plan_digest=digest, manifest_digest="m", pid=os.getpid(), read_every=1000)

@@ -113,7 +113,7 @@ def test_what_the_engine_refuses_ends_with_its_error(client, sink):
 
 def test_calls_raise_what_the_engine_raises(client):
     assert client.control("echo", "name-", b"payload") == b"name-payload"
-    with pytest.raises(PluginError, match=r"'other' takes no control calls \(those that do: echo\)"):
+    with pytest.raises(PluginError, match=r"'other' takes no control calls"):
         client.control("other", "x", b"")
     client.sleep(1)
     client.wake_up()

@@ -166,6 +166,19 @@ def test_what_a_rank_raises_at_the_start_is_raised_here(kernel, fault, error, sa
     assert children() == []
 
 
+def test_control_calls_go_to_every_rank_and_what_one_raises_hurts_nobody(started):
+    executor = started()
+    assert executor.control("platform-ranks", "name", b"x") == ["name", b"x\0", "name", b"x\1"]
+    assert executor.control("other", "name", b"x") == []
+    for rank in (b"0", b"1"):
+        with pytest.raises(Exception, match="StrangeError: not this one"):
+            executor.control("platform-ranks", "raise", rank)
+    assert run_step(executor).step == 0
+    os.kill(executor.pids[1], signal.SIGKILL)
+    with pytest.raises(EngineDeadError, match=r"the worker of rank 1 .* was ended by SIGKILL"):
+        executor.control("platform-ranks", "name", b"x")
+
+
 def test_plugins_that_are_objects_are_refused():
     kernel = rank_plugin.make_kernel(rank_plugin.plugin)
     with pytest.raises(PluginError, match="needs import strings"):
