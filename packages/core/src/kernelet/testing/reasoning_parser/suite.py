@@ -23,7 +23,7 @@ from kernelet.testing.offered import Offered
 from kernelet.testing.parsing.draw import Case, Shape, cases, message_of
 from kernelet.testing.parsing.feed import Feed, markers_of, places_of
 from kernelet.testing.parsing.sample import Sample
-from kernelet.testing.parsing.suite import ParserSuite, Render
+from kernelet.testing.parsing.suite import ParserSuite, Render, context_of
 from kernelet.testing.search import SEARCH
 from kernelet.testing.verdict import check
 from kernelet.text.parsing.table import combine, exits_of
@@ -129,17 +129,19 @@ class ReasoningParserSuite(ParserSuite):
             if self.capabilities.opened:
                 samples.append(Sample(text=self.behind_prompt(text), prompt=self.capabilities.opened))
             for sample in samples:
-                for feed in self.feeds(target, base, sample):
-                    found = feed.parse(sample.text, places_of(text, len(text)))
-                    check(
-                        found.reasoning.strip() == reasoning.strip(),
-                        f"reasoning must come back whole, without its marks: {sample.text!r} behind the prompt "
-                        f"{sample.prompt!r} came out as {found}",
-                    )
-                    check(
-                        found.content.strip() == content.strip(),
-                        f"content behind reasoning must come back whole: {sample.text!r} came out as {found}",
-                    )
+                tokens = self.tokens if len(text) % 2 else ()
+                found = self.feed(target, context_of(base, sample), tokens=tokens).parse(
+                    sample.text, places_of(sample.text, len(text))
+                )
+                check(
+                    found.reasoning.strip() == reasoning.strip(),
+                    f"reasoning must come back whole, without its marks: {sample.text!r} behind the prompt "
+                    f"{sample.prompt!r} came out as {found}",
+                )
+                check(
+                    found.content.strip() == content.strip(),
+                    f"content behind reasoning must come back whole: {sample.text!r} came out as {found}",
+                )
 
         come_back()
 

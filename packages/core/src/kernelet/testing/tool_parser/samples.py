@@ -55,8 +55,8 @@ def messages(capabilities: ToolParserCapabilities) -> list[ParsedMessage]:
     now: tuple[str, dict[str, Any]] = ("now", {})
     content = "Let me see." if capabilities.content_before else ""
     return [
-        message_of((weather, now, told) if capabilities.many_calls else (weather,), content),
-        message_of((now,)),
+        message_of((weather,), content),
+        message_of((now, told) if capabilities.many_calls else (now,)),
         message_of((), content="Nothing to call: 1 < 2, and {3}."),
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -14,7 +15,7 @@ from kernelet.testing.offered import Offered
 from kernelet.testing.parsing.draw import Case, Shape, anything, cases, message_of, squeezed
 from kernelet.testing.parsing.feed import Feed, markers_of, places_of
 from kernelet.testing.parsing.sample import Sample, same_calls
-from kernelet.testing.parsing.suite import ParserSuite, Render
+from kernelet.testing.parsing.suite import ParserSuite, Render, context_of
 from kernelet.testing.search import SEARCH
 from kernelet.testing.tool_parser.samples import TOOLS, answer, calls_text, messages
 from kernelet.testing.verdict import check
@@ -100,7 +101,7 @@ class ToolParserSuite(ParserSuite):
         table = self.feed(target, base).table
         written = [render(message, TOOLS) for message in messages(self.capabilities)]
         opening = ["".join(exit_.parts) for exit_ in table.content_exits if exit_.opens]
-        broken = [f"{written[0]}{marker} that was all" for marker in opening] or [written[0]]
+        broken = [f"So{marker} was all" for marker in opening]
         return [*samples, *(Sample(text=text) for text in (*written, *broken))]
 
     # --- calls -----------------------------------------------------------------------------------
@@ -123,24 +124,61 @@ class ToolParserSuite(ParserSuite):
         def come_back(case: Case) -> None:
             made = answer(case, self.capabilities, render)
             sample = Sample(text=made.text, tools=case.tools)
-            for feed in self.feeds(target, base, sample):
-                found = feed.parse(made.text, places_of(made.text, len(made.text)))
-                check(
-                    same_calls(found.calls, made.calls),
-                    f"calls must come back as they were rendered, in order, whatever their arguments hold: "
-                    f"{made.text!r} came out as {found.calls}",
-                )
-                check(
-                    squeezed(found.content) == squeezed(made.content),
-                    f"text before, between and behind calls must come back as content: {made.text!r} came out as "
-                    f"{found.content!r}",
-                )
-                check(
-                    squeezed(found.reasoning) == squeezed(made.reasoning),
-                    f"reasoning must come back: {made.text!r} came out as {found.reasoning!r}",
-                )
+            feed = self.feed(target, context_of(base, sample), tokens=self.tokens if len(made.text) % 2 else ())
+            found = feed.parse(made.text, places_of(made.text, len(made.text)))
+            check(
+                same_calls(found.calls, made.calls),
+                f"calls must come back as they were rendered, in order, whatever their arguments hold: "
+                f"{made.text!r} came out as {found.calls}",
+            )
+            check(
+                squeezed([found.content]) == squeezed([made.content]),
+                f"text before, between and behind calls must come back as content: {made.text!r} came out as "
+                f"{found.content!r}",
+            )
+            check(
+                squeezed([found.reasoning]) == squeezed([made.reasoning]),
+                f"reasoning must come back: {made.text!r} came out as {found.reasoning!r}",
+            )
 
         come_back()
+
+    def test_marker_text_in_strings(self, target: Target, base: ParserContext, render: Render) -> None:
+        for marker in markers_of(self.feed(target, base).table):
+            city = f"a {marker} b"
+            if self.capabilities.carries(city):
+                text = calls_text(render, ("get_weather", {"city": city}))
+                for feed in self.feeds(target, base, Sample(text=text)):
+                    found = feed.parse(text, range(len(text))).calls
+                    check(
+                        same_calls(found, (("get_weather", {"city": city}),)),
+                        f"the text of a marker is no marker inside a string: {text!r} came out as {found}",
+                    )
+
+    def test_two_calls(self, target: Target, base: ParserContext, render: Render) -> None:
+        """Whatever stands between the end of one and the begin of the next, in one piece or in many."""
+        if not (self.capabilities.many_calls and self.capabilities.content_between):
+            pytest.skip("one answer has one place for calls")
+        calls = ("get_weather", {"city": "a"}), ("now", {}), ("get_weather", {"city": "b"})
+        for between in ("", "y", "\n", " \n\n", "\n- y\n"):
+            text = between.join(calls_text(render, call) for call in calls)
+            for feed, places in itertools.product(self.feeds(target, base, Sample(text=text)), ((), range(len(text)))):
+                found = feed.parse(text, places)
+                check(
+                    same_calls(found.calls, calls) and squeezed([found.content]) == squeezed([between, between]),
+                    f"calls must come out one by one, whatever stands between them: {text!r} came out as {found}",
+                )
+
+    def test_calls_end(self, target: Target, base: ParserContext, render: Render) -> None:
+        """A limit cuts the text behind the calls."""
+        text = calls_text(render, ("get_weather", {"city": "a", "day": 3}))
+        text += " So then" if self.capabilities.content_after else ""
+        found = self.feed(target, base).parse(text, cut=True).calls
+        check(
+            same_calls(found, (("get_weather", {"city": "a", "day": 3}),)),
+            f"a call whose end was written is complete, wherever the text is cut behind it: {text!r} came out as "
+            f"{found}",
+        )
 
     def test_arguments_are_passed_on_as_generated(self, target: Target, base: ParserContext, render: Render) -> None:
         if self.capabilities.types != "json":
@@ -208,8 +246,11 @@ class ToolParserSuite(ParserSuite):
                 )
 
     def test_what_is_no_call_is_content(self, target: Target, base: ParserContext) -> None:
-        for exit_ in self.feed(target, base).table.content_exits:
-            if exit_.opens and not exit_.at_start:
+        table = self.feed(target, base).table
+        for exit_ in table.content_exits:
+            state = table.states.get(exit_.to)
+            drops = isinstance(state, TextState) and not state.into
+            if (exit_.opens or drops) and not exit_.at_start:
                 text = f"It opens with {''.join(exit_.parts)}, said the model."
                 for feed in self.feeds(target, base, Sample(text=text)):
                     found = feed.parse(text, range(len(text)))
@@ -237,6 +278,10 @@ class ToolParserSuite(ParserSuite):
             table = self.feed(target, base).table
             if table.whole or table.start != CONTENT:
                 return
+            check(
+                REASONING not in table.states,
+                f"a table that leaves reasoning to others must not have a state {REASONING!r}",
+            )
             both = Feed(combine(table, THINKS), self.new_parser, tools=TOOLS)
             alone = self.feed(target, base).parse(sample.text)
             found = both.parse(f"¤thinks¤so, so¤/thinks¤{sample.text}", range(len(sample.text)))
