@@ -54,7 +54,8 @@ def combine(tool: ParserTable | None, reasoning: ParserTable | None) -> ParserTa
         return tool
     if both := sorted(tool.states.keys() & reasoning.states.keys()):
         raise ValueError(f"tool parser and reasoning parser both have a state {both[0]!r}")
-    states = {**tool.states, **reasoning.states}
+    calls = {name: _with_exits(state, reasoning.content_exits) for name, state in tool.states.items()}
+    states = {**calls, **reasoning.states}
     thinks = states.get(REASONING)
     early = tuple(exit_ for exit_ in tool.content_exits if exit_.in_reasoning)
     if early and isinstance(thinks, TextState):
@@ -65,6 +66,13 @@ def combine(tool: ParserTable | None, reasoning: ParserTable | None) -> ParserTa
         start=reasoning.start if tool.start == CONTENT else tool.start,
         new_id=tool.new_id or reasoning.new_id,
     )
+
+
+def _with_exits(state: State, exits: tuple[Exit, ...]) -> State:
+    """A state of a tool parser whose text is content: thoughts begin there too, as behind a call."""
+    if isinstance(state, TextState) and state.into == CONTENT:
+        return replace(state, exits=_merged(state.exits, exits))
+    return state
 
 
 def _merged(first: tuple[Exit, ...], second: tuple[Exit, ...]) -> tuple[Exit, ...]:
