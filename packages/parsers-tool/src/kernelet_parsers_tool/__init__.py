@@ -1,0 +1,3 @@
+"""Tool-call parsers of the model families that people serve."""
+
+from __future__ import annotations

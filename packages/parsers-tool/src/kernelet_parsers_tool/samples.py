@@ -1,0 +1,373 @@
+"""What models of the families wrote, and what it means; for the conformance suites."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kernelet.testing.tool_parser import Sample
+
+CITY: Final[dict[str, Any]] = {
+    "name": "get_weather",
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "city": {"type": "string"},
+            "days": {"type": "integer"},
+            "limit": {"type": ["integer", "null"]},
+            "metric": {"type": "boolean"},
+            "tags": {"type": "array"},
+        },
+    },
+}
+TOKYO: Final = ("get_weather", {"city": "Tokyo"})
+TIME: Final = ("get_time", {"timezone": "Asia/Tokyo"})
+TOKYO_TEXT: Final = '{"name": "get_weather", "arguments": {"city": "Tokyo"}}'
+TIME_TEXT: Final = '{"name": "get_time", "arguments": {"timezone": "Asia/Tokyo"}}'
+
+HERMES: Final = (
+    Sample(
+        text='<tool_call>{"name":"f","arguments":{"a":1}}</tool_call><tool_call>{"name":"g","arguments":{}}</tool_call>',
+        calls=(("f", {"a": 1}), ("g", {})),
+    ),
+    Sample(text=f"x<tool_call>\n{TOKYO_TEXT}\n</tool_call>y", content="xy", calls=(TOKYO,)),
+    Sample(text=f"<tool_call>{TOKYO_TEXT} That was it.", content="That was it.", calls=(TOKYO,)),
+    Sample(text=f"<tool_call>{TOKYO_TEXT}\n<tool_call>{TIME_TEXT}", calls=(TOKYO, TIME)),
+    Sample(
+        text='<tool_call>\n{"arguments": {"numbers":[{"v":1}]}, "name": "f"}', calls=(("f", {"numbers": [{"v": 1}]}),)
+    ),
+    Sample(text=f'<tool_call>{{"type": "function", "function": {TOKYO_TEXT}}}</tool_call>', calls=(TOKYO,)),
+    Sample(text='<tool_call>{"name": "f", "arguments": {"a": "b', calls=(("f", '{"a": "b'),), cut=True),
+    Sample(text="<tool_call> is a tag, </tool_call> too", content="<tool_call> is a tag,  too"),
+    Sample(text='<tool_call>{"title": "no call"}</tool_call>', content='<tool_call>{"title": "no call"}'),
+)
+
+GRANITE: Final = (
+    Sample(text=f"<|tool_call|> [{TOKYO_TEXT}]", calls=(TOKYO,)),
+    Sample(text=f"<|tool_call|>[\n  {TOKYO_TEXT},\n  {TIME_TEXT}\n]", calls=(TOKYO, TIME)),
+    Sample(text=f"<tool_call> [{TOKYO_TEXT}]", calls=(TOKYO,)),
+    Sample(
+        text='<|tool_call|> [{"arguments": {"city": "Tokyo"}, "name": "get_weather"}]\nThat is all.',
+        content="That is all.",
+        calls=(TOKYO,),
+    ),
+    Sample(text='<|tool_call|> [{"name": "f", "arguments": {', calls=(("f", "{"),), cut=True),
+    Sample(text="<|tool_call|>[]", content="<|tool_call|>[]"),
+)
+
+INTERNLM: Final = (
+    Sample(
+        text='Sure.<|action_start|><|plugin|>\n{"name": "get_weather", "parameters": {"city": "Tokyo"}}<|action_end|>',
+        content="Sure.",
+        calls=(TOKYO,),
+    ),
+    Sample(text=f"<|action_start|> <|plugin|>{TOKYO_TEXT}", calls=(TOKYO,)),
+    Sample(text="<|action_start|><|interpreter|>\nprint(1)", content="<|action_start|><|interpreter|>\nprint(1)"),
+)
+
+JAMBA: Final = (
+    Sample(text=f"Sure!<tool_calls>[\n    {TOKYO_TEXT}\n]</tool_calls>", content="Sure!", calls=(TOKYO,)),
+    Sample(text=f"<tool_calls>[\n    {TOKYO_TEXT},\n    {TIME_TEXT}\n]</tool_calls>", calls=(TOKYO, TIME)),
+    Sample(text=f"<tool_calls>[{TOKYO_TEXT}", calls=(TOKYO,)),
+)
+
+PHI4_MINI: Final = (
+    Sample(text=f"functools[\n  {TOKYO_TEXT},\n  {TIME_TEXT}\n]", calls=(TOKYO, TIME)),
+    Sample(text=f"<|tool_call|>[{TOKYO_TEXT}]<|/tool_call|>", calls=(TOKYO,)),
+    Sample(text="functools[ This is just text ]", content="functools[ This is just text ]"),
+    Sample(text="import functools", content="import functools"),
+)
+
+LLAMA3_JSON: Final = (
+    Sample(text='{"name": "get_weather", "parameters": {"city": "Tokyo"}}', calls=(TOKYO,)),
+    Sample(text=f"<|python_tag|>{TOKYO_TEXT}", calls=(TOKYO,)),
+    Sample(text=f"{TOKYO_TEXT}; {TIME_TEXT}", calls=(TOKYO, TIME)),
+    Sample(text=f'{{"type": "function", "function": {TOKYO_TEXT}}}', calls=(TOKYO,)),
+    Sample(text='\n{ "name" : "f",\n"parameters":{}}', calls=(("f", {}),)),
+    Sample(text='{"answer": 42}', content='{"answer": 42}'),
+    Sample(text="{not JSON", content="{not JSON"),
+    Sample(text='<|python_tag|>brave_search.call(query="x")', content='<|python_tag|>brave_search.call(query="x")'),
+)
+
+PYTHONIC: Final = (
+    Sample(text="[get_weather(city='Tokyo')]", calls=(TOKYO,)),
+    Sample(text='[get_weather(city="Tokyo"), get_time(timezone="Asia/Tokyo")]', calls=(TOKYO, TIME)),
+    Sample(text='<|python_start|>[get_weather(city="Tokyo")]<|python_end|>', calls=(TOKYO,)),
+    Sample(
+        text="[register_user(name='John Doe', age=37, address={'city': 'SF'}, role=None, passed=True, tags=[])]",
+        calls=(
+            (
+                "register_user",
+                {"name": "John Doe", "age": 37, "address": {"city": "SF"}, "role": None, "passed": True, "tags": []},
+            ),
+        ),
+    ),
+    Sample(
+        text=r"[get_weather(city='Martha\'s Vineyard', metric='\"cool units\"')]",
+        calls=(("get_weather", {"city": "Martha's Vineyard", "metric": '"cool units"'}),),
+    ),
+    Sample(text="[now()]", calls=(("now", {}),)),
+    Sample(text="[1, 2, 3] is a list", content="[1, 2, 3] is a list"),
+    Sample(text="[a link](https://example.org)", content="[a link](https://example.org)"),
+    Sample(text='[f(a="b', calls=(("f", ""),), cut=True),
+)
+
+OLMO3: Final = (
+    Sample(text="<function_calls>get_weather(city='Tokyo')</function_calls>", calls=(TOKYO,)),
+    Sample(
+        text="I look.\n<function_calls>\nget_weather(city='Tokyo')\nget_time(timezone='Asia/Tokyo')\n</function_calls>",
+        content="I look.",
+        calls=(TOKYO, TIME),
+    ),
+    Sample(
+        text="<function_calls>f(role=null, passed=true, tags=['a'], more={})</function_calls>",
+        calls=(("f", {"role": None, "passed": True, "tags": ["a"], "more": {}}),),
+    ),
+    Sample(text="<function_calls></function_calls>", content="<function_calls>"),
+)
+
+XLAM: Final = (
+    Sample(text=f"[{TOKYO_TEXT}, {TIME_TEXT}]", calls=(TOKYO, TIME)),
+    Sample(text=f"I'll help.\n```json\n[{TOKYO_TEXT}]\n```", content="I'll help.", calls=(TOKYO,)),
+    Sample(text=f"I'll look.<tool_call>[{TOKYO_TEXT}]</tool_call>", content="I'll look.", calls=(TOKYO,)),
+    Sample(text="[]", content="[]"),
+    Sample(text="```json\n[1, 2]\n```", content="```json\n[1, 2]\n```"),
+)
+
+QWEN3_CODER: Final = (
+    Sample(
+        text=(
+            "I look.\n\n<tool_call>\n<function=get_weather>\n<parameter=city>\nTokyo\n</parameter>\n"
+            "<parameter=days>\n5\n</parameter>\n</function>\n</tool_call>"
+        ),
+        content="I look.",
+        calls=(("get_weather", {"city": "Tokyo", "days": 5}),),
+        tools=(CITY,),
+    ),
+    Sample(
+        text="<function=get_weather>\n<parameter=city>\nTokyo\n</parameter>\n</function>\n</tool_call> So.",
+        content=" So.",
+        calls=(TOKYO,),
+    ),
+    Sample(
+        text="<tool_call>\n<function=get_weather>\n<parameter=days>\n2026-01-15\n</parameter>\n</function>\n</tool_call>",
+        calls=(("get_weather", {"days": "2026-01-15"}),),
+        tools=(CITY,),
+    ),
+    Sample(
+        text=(
+            "<tool_call><function=get_weather><parameter=limit>None</parameter><parameter=metric>True</parameter>"
+            "<parameter=tags>['a', None]</parameter></function></tool_call>"
+        ),
+        calls=(("get_weather", {"limit": None, "metric": True, "tags": ["a", None]}),),
+        tools=(CITY,),
+    ),
+    Sample(
+        text=(
+            "<tool_call>\n<function=write>\n<parameter=text>\na </parameter> b\n\n"
+            "</parameter>\n</function>\n</tool_call>"
+        ),
+        calls=(("write", {"text": "a </parameter> b\n"}),),
+    ),
+    Sample(
+        text="<tool_call>\n<function=f>\n<parameter=a>\n1\n</function>\n</tool_call>",
+        calls=(("f", {"a": "1"}),),
+    ),
+    Sample(text="<tool_call>\n<function=f>\n</tool_call>done", content="done", calls=(("f", {}),)),
+    Sample(text="<tool_call>\n<function=f>\n<parameter=a>\nb", calls=(("f", '{"a": "b'),), cut=True),
+)
+
+MINIMAX_M2: Final = (
+    Sample(
+        text=(
+            'I look.\n<minimax:tool_call>\n<invoke name="get_weather">\n<parameter name="city">Tokyo</parameter>\n'
+            '<parameter name="days">5</parameter>\n</invoke>\n<invoke name="now">\n</invoke>\n</minimax:tool_call>'
+        ),
+        content="I look.",
+        calls=(("get_weather", {"city": "Tokyo", "days": 5}), ("now", {})),
+        tools=(CITY,),
+    ),
+    Sample(
+        text=(
+            '<minimax:tool_call><invoke name="a"></invoke>OOPS stray text<invoke name="b"></invoke></minimax:tool_call>'
+            "\nBetween.\n<minimax:tool_call>\n"
+            '<invoke name="c">\n<parameter name="note"></parameter>\n</invoke>\n</minimax:tool_call> After.'
+        ),
+        content="OOPS stray text\nBetween. After.",
+        calls=(("a", {}), ("b", {}), ("c", {"note": ""})),
+    ),
+    Sample(
+        text='<minimax:tool_call>\n<invoke name="f">\n<parameter name="a">  x\n</parameter>\n</invoke>',
+        calls=(("f", {"a": "  x\n"}),),
+    ),
+)
+
+STEP3: Final = (
+    Sample(
+        text=(
+            "I look.\n\n<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜>"
+            '<steptml:invoke name="get_weather"><steptml:parameter name="city">Tokyo</steptml:parameter>'
+            '<steptml:parameter name="days"> 4 </steptml:parameter></steptml:invoke><｜tool_call_end｜>\n'
+            '<｜tool_call_begin｜><steptml:invoke name="now"></steptml:invoke><｜tool_call_end｜>'
+            "<｜tool_calls_end｜>\nSo."
+        ),
+        content="I look.\nSo.",
+        calls=(("get_weather", {"city": "Tokyo", "days": 4}), ("now", {})),
+        tools=(CITY,),
+    ),
+    Sample(
+        text=(
+            "<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜>edit_file\n"
+            '<steptml:invoke name="edit_file"><steptml:parameter name="old">    if a < b:\n</steptml:parameter>'
+            "</steptml:invoke><｜tool_call_end｜><｜tool_sep｜><｜tool_calls_end｜>"
+        ),
+        calls=(("edit_file", {"old": "    if a < b:\n"}),),
+    ),
+)
+
+GLM45: Final = (
+    Sample(
+        text=(
+            "I look.\n<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Tokyo</arg_value>\n"
+            "<arg_key>days</arg_key>\n<arg_value>5</arg_value>\n</tool_call>\n<tool_call>now\n</tool_call>"
+        ),
+        content="I look.",
+        calls=(("get_weather", {"city": "Tokyo", "days": 5}), ("now", {})),
+        tools=(CITY,),
+    ),
+    Sample(
+        text=(
+            "<tool_call>f<arg_key>a</arg_key><arg_value>if x:\n    </arg_value> y\n</arg_value></tool_call>"
+            "<tool_call>now</tool_call> So."
+        ),
+        content=" So.",
+        calls=(("f", {"a": "if x:\n    </arg_value> y\n"}), ("now", {})),
+    ),
+    Sample(text=f"<tool_call>{TOKYO_TEXT}</tool_call>", content=f"<tool_call>{TOKYO_TEXT}</tool_call>"),
+    Sample(text="<tool_call>now", content="<tool_call>now"),
+)
+
+DEEPSEEK_V3: Final = (
+    Sample(
+        text=(
+            "I look.\n<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n"
+            '{"city": "Tokyo"}\n```<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>get_time\n```json\n'
+            '{"timezone": "Asia/Tokyo"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>'
+        ),
+        content="I look.",
+        calls=(TOKYO, TIME),
+    ),
+    Sample(
+        text=(
+            '<｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n{"city": "Tokyo"}<｜tool▁call▁end｜>'
+            "<｜tool▁calls▁end｜> So."
+        ),
+        content=" So.",
+        calls=(TOKYO,),
+    ),
+    Sample(
+        text=(
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n"
+            '{"city": "Tokyo"}\n```'
+        ),
+        content="```",
+        calls=(TOKYO,),
+    ),
+)
+
+DEEPSEEK_V31: Final = (
+    Sample(
+        text=(
+            'I look.<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Tokyo"}'
+            "<｜tool▁call▁end｜><｜tool▁call▁begin｜>get_time<｜tool▁sep｜>"
+            '{"timezone": "Asia/Tokyo"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>'
+        ),
+        content="I look.",
+        calls=(TOKYO, TIME),
+    ),
+    Sample(text="<｜tool▁call▁begin｜>now<｜tool▁sep｜>{}<｜tool▁calls▁end｜>", calls=(("now", {}),)),
+    Sample(text="<｜tool▁calls▁begin｜><｜tool▁calls▁end｜>", content="<｜tool▁calls▁begin｜><｜tool▁calls▁end｜>"),
+)
+
+KIMI_K2: Final = (
+    Sample(
+        text=(
+            "I look.<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>"
+            '{"city": "Tokyo"}<|tool_call_end|><|tool_call_begin|>functions.get_time:1<|tool_call_argument_begin|>'
+            '{"timezone": "Asia/Tokyo"}<|tool_call_end|><|tool_calls_section_end|>'
+        ),
+        content="I look.",
+        calls=(TOKYO, TIME),
+    ),
+    Sample(
+        text=(
+            '<|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{"city": "Tokyo"}'
+            '<|tool_call_begin|>functions.get_time:1<|tool_call_argument_begin|>{"timezone": "Asia/Tokyo"}'
+        ),
+        calls=(TOKYO, TIME),
+    ),
+    Sample(
+        text='<|tool_call_begin|>functions.execute_command:0<|tool_call_argument_begin|>{"command": "ls -lah"',
+        calls=(("execute_command", '{"command": "ls -lah"'),),
+        cut=True,
+    ),
+    Sample(
+        text="<|tool_calls_section_begin|><|tool_call_begin|>what is this?<|tool_call_argument_begin|>{}",
+        content="<|tool_calls_section_begin|><|tool_call_begin|>what is this?<|tool_call_argument_begin|>{}",
+    ),
+)
+
+MISTRAL: Final = (
+    Sample(text=f"[TOOL_CALLS][{TOKYO_TEXT}, {TIME_TEXT}]", calls=(TOKYO, TIME)),
+    Sample(
+        text='[TOOL_CALLS] [ {"name": "get_weather", "arguments": {"city": "Tokyo"}, "id": "abcdefghi"} ]',
+        calls=(TOKYO,),
+    ),
+    Sample(text=f"[TOOL_CALLS]{TOKYO_TEXT}", calls=(TOKYO,)),
+    Sample(
+        text=(
+            'I look.[TOOL_CALLS]get_weather[ARGS]{"city": "Tokyo"}[TOOL_CALLS]get_time[ARGS]{"timezone": "Asia/Tokyo"}'
+        ),
+        content="I look.",
+        calls=(TOKYO, TIME),
+    ),
+    Sample(text='[TOOL_CALLS]get_weather[CALL_ID]bbc5b7ede[ARGS]{"city": "Tokyo"}', calls=(TOKYO,)),
+    Sample(text='[TOOL_CALLS]get_weather{"city": "Tokyo"}', calls=(TOKYO,)),
+    Sample(text="[TOOL_CALLS] are two words", content="[TOOL_CALLS] are two words"),
+)
+
+HARMONY: Final = (
+    Sample(text="<|channel|>final<|message|>Hello!", content="Hello!"),
+    Sample(
+        text=(
+            "<|channel|>analysis<|message|>I think<|end|><|start|>assistant<|channel|>commentary<|message|>I look."
+            "<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json"
+            '<|message|>{"city": "Tokyo"}<|call|>'
+        ),
+        reasoning="I think",
+        content="I look.",
+        calls=(TOKYO,),
+    ),
+    Sample(
+        text=' to=functions.get_weather<|channel|>analysis <|constrain|>json<|message|>{"city": "Tokyo"}',
+        calls=(TOKYO,),
+    ),
+    Sample(text='<|channel|>analysis to=functions.get_weather<|message|>{"city": "Tokyo"}', calls=(TOKYO,)),
+    Sample(
+        text=(
+            "<|channel|>commentary to=assistant<|channel|>analysis<|message|>I think<|end|>"
+            "<|start|>assistant<|channel|>final <|constrain|>json<|message|>{}<|return|>"
+        ),
+        reasoning="I think",
+        content="{}",
+    ),
+    Sample(
+        text=(
+            "<|channel|>analysis<|message|>I run it.<|end|><|start|>assistant to=container.exec<|channel|>commentary"
+            "<|message|>echo 1<|call|>"
+        ),
+        reasoning="I run it.echo 1",
+    ),
+    Sample(text="Just text.", content="Just text."),
+    Sample(text="ing on.<|end|>", reasoning="ing on.", prompt="<|start|>assistant<|channel|>analysis<|message|>"),
+    Sample(text="<|channel|>analysis<|message|>I thi", reasoning="I thi", cut=True),
+)
