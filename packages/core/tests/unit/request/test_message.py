@@ -13,7 +13,7 @@ from kernelet.text.parsing.table import CompiledTable
 
 TABLE = ParserTable(
     states={
-        REASONING: TextState(into=REASONING, exits=(Exit("</think>", CONTENT),)),
+        REASONING: TextState(into=REASONING, exits=(Exit("</think>", CONTENT, after="\n"),)),
         "calls": JsonCallsState(to="after"),
         "after": TextState(into="", exits=(Exit("</tool_call>", CONTENT, closes=True),)),
     },
@@ -65,6 +65,13 @@ def test_a_token_that_is_held_back_belongs_to_the_text_that_it_becomes():
     assert parse(["<", "x", "<think>", "y"]).runs == [run(CONTENT, 2, 0, 2), run(REASONING, 1, 2, 4)]
     assert parse(["a", "<"]).runs == [run(CONTENT, 2, 0, 2)]
     assert parse(["<"]).runs == [run(CONTENT, 1, 0, 1)]
+
+
+def test_tokens_that_are_dropped_are_nobodys():
+    assert parse(["<think>", "hm", "</think>", "\n", "\n", "a", "\n", "b"]).runs == [
+        run(REASONING, 2, 0, 3),
+        run(CONTENT, 3, 5, 8),
+    ]
 
 
 def test_what_never_became_a_call_is_a_run_of_content():

@@ -49,6 +49,7 @@ class Draft:
         self._call: ToolCall | None = None
         self._num_tokens = 0
         self._early: tuple[str, int] = ("", 0)
+        self._skips = False
 
     @property
     def message(self) -> ParsedMessage:
@@ -146,8 +147,15 @@ class Draft:
         runs = self._message.runs
         return runs[-1].kind if runs else ""
 
+    def skip(self) -> None:
+        """What came now is dropped: its tokens are nobody's where no text goes on."""
+        self._skips = True
+
     def count(self, kind: str, num_tokens: int) -> None:
         """Tokens came whose text is of a kind, though it may still be held back; empty: of none."""
+        if self._skips and kind != self.last_kind:
+            kind = "" if kind == CONTENT else kind
+        self._skips = False
         first, self._num_tokens = self._num_tokens, self._num_tokens + num_tokens
         if kind == REASONING:
             self._message.num_reasoning_tokens += num_tokens

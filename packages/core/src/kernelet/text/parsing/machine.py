@@ -97,6 +97,7 @@ class OutputParser:
                 self.looked += place - start
                 self._draft.expect(text[start:place])
                 if not kept:
+                    self._draft.skip()
                     return
                 self._dropped = ""
             step = self._scanner.feed(text[place:])

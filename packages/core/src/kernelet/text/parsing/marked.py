@@ -94,6 +94,7 @@ class TextScanner(MarkedScanner):
         if self._skip:
             text = text.lstrip(self._skip)
             if not text:
+                self._draft.skip()
                 return
             self._skip = ""
         self._draft.write(self._into, text)
