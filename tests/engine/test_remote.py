@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from kernelet.config import HealthConfig
 from kernelet.contracts.sampling import SamplerParams, SamplingParams
 from kernelet.engine.async_llm import AsyncLLM
 from kernelet.engine.bootstrap import configure_engine, start
@@ -24,7 +25,6 @@ from kernelet.engine.llm import LLM
 from kernelet.engine.option_sources import resolve_options
 from kernelet.engine.remote.line import RemoteOptions
 from kernelet.engine.remote.spawn import connect_engine, spawn_engine
-from kernelet.engine.remote.watch import Limits
 from kernelet.errors import EngineDeadError, InsufficientMemoryError, ManifestMismatchError, ParameterError, PluginError
 from kernelet.testing.null.harness import null_request
 from kernelet.testing.null.model import null_config, write_model
@@ -32,8 +32,8 @@ from kernelet.testing.null.tokens import generate
 
 OPTIONS = {"plugins": ["core", "kernelet.testing.null:plugin"], "platform": "null"}
 LONG = SamplingParams(temperature=0.0, max_tokens=None, ignore_eos=True)
-QUICK = RemoteOptions(heartbeat_interval=0.1, limits=Limits(silence=1.5))
-RESTARTED = RemoteOptions(heartbeat_interval=0.1, limits=Limits(silence=1.5), restart=True)
+QUICK = RemoteOptions(heartbeat_interval=0.1, limits=HealthConfig(silence_timeout=1.5))
+RESTARTED = RemoteOptions(heartbeat_interval=0.1, limits=HealthConfig(silence_timeout=1.5), restart=True)
 
 
 @pytest.fixture(scope="module")

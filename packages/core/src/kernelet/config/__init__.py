@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kernelet.config.cache import CacheConfig
 from kernelet.config.engine import EngineConfig
+from kernelet.config.health import HealthConfig
 from kernelet.config.model import ModelConfig
 from kernelet.config.parallel import ParallelConfig
 from kernelet.config.plugins import PluginsConfig
@@ -12,6 +13,7 @@ from kernelet.config.scheduler import SchedulerConfig
 __all__ = [
     "CacheConfig",
     "EngineConfig",
+    "HealthConfig",
     "ModelConfig",
     "ParallelConfig",
     "PluginsConfig",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kernelet.config.cache import CacheConfig
+from kernelet.config.health import HealthConfig
 from kernelet.config.model import ModelConfig
 from kernelet.config.parallel import ParallelConfig
 from kernelet.config.plugins import PluginsConfig
@@ -20,3 +21,4 @@ class EngineConfig:
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
     parallel: ParallelConfig = field(default_factory=ParallelConfig)
     plugins: PluginsConfig = field(default_factory=PluginsConfig)
+    health: HealthConfig = field(default_factory=HealthConfig)

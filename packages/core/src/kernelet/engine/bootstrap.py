@@ -11,7 +11,15 @@ from pathlib import Path
 
 import msgspec
 
-from kernelet.config import CacheConfig, EngineConfig, ModelConfig, ParallelConfig, PluginsConfig, SchedulerConfig
+from kernelet.config import (
+    CacheConfig,
+    EngineConfig,
+    HealthConfig,
+    ModelConfig,
+    ParallelConfig,
+    PluginsConfig,
+    SchedulerConfig,
+)
 from kernelet.contracts.executor import EnginePlan, Executor, SchedulerOffer
 from kernelet.contracts.lifecycle import ProcessRole
 from kernelet.contracts.model import ModelSourceOffer
@@ -168,7 +176,7 @@ def start_in_process(configured: Configured) -> CoreClient:
     Raises:
         KerneletError: it cannot start, and why.
     """
-    return InProcessClient(lambda: start_core(configured))
+    return InProcessClient(lambda: start_core(configured), configured.config.health.step_timeout)
 
 
 @no_collection()
@@ -373,4 +381,5 @@ def engine_config(model: ModelConfig, options: EngineOptions, endpoints: Sequenc
             communicator=options.communicator,
         ),
         plugins=plugins_config(options, endpoints),
+        health=HealthConfig(silence_timeout=options.engine_silence_timeout, step_timeout=options.engine_step_timeout),
     )

@@ -31,6 +31,11 @@ DETAILS = MappingProxyType({"draining": DRAINING, "asleep": "the engine sleeps: 
 """What people are told of a state."""
 
 
+def stalled_step(seconds: float) -> str:
+    """What people are told of a step that takes too long."""
+    return f"the engine is stalled: the step that it computes has taken {seconds:.0f} s (--engine-step-timeout)"
+
+
 class Core(Protocol):
     """What is driven; ``kernelet.engine.core.EngineCore`` is one."""
 

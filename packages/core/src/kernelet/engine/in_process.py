@@ -13,7 +13,7 @@ from typing import Any
 from kernelet.contracts.executor import EnginePlan
 from kernelet.contracts.serving import EngineHealth, Exposition
 from kernelet.engine.core_client import CoreClient, Sink
-from kernelet.engine.driver import DETAILS, CoreDriver, RunningCore
+from kernelet.engine.driver import DETAILS, CoreDriver, RunningCore, stalled_step
 from kernelet.engine.sinks import Sinks
 from kernelet.engine.stats import EngineStats, StatTotals
 from kernelet.errors import EngineDeadError
@@ -31,9 +31,11 @@ class InProcessClient(CoreClient):
 
     Args:
         start: Makes the core; called on the engine's thread. What it raises, the constructor raises.
+        step_timeout: Seconds that one step may take; then the engine counts as stalled.
     """
 
-    def __init__(self, start: Callable[[], RunningCore]) -> None:
+    def __init__(self, start: Callable[[], RunningCore], step_timeout: float = float("inf")) -> None:
+        self._step_timeout = step_timeout
         self._commands: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._sinks = Sinks(self.abort)
@@ -86,6 +88,8 @@ class InProcessClient(CoreClient):
         death = self._sinks.death
         if death is not None:
             return EngineHealth(state="dead", detail=str(death), age=age)
+        if age > self._step_timeout:
+            return EngineHealth(state="stalled", detail=stalled_step(age), age=age)
         state = self._driver.state
         return EngineHealth(state=state, detail=DETAILS.get(state, ""), age=age)
 
@@ -135,6 +139,7 @@ class InProcessClient(CoreClient):
                 command = self._commands.get()
                 if command is None:
                     return
+                self._progress = time.monotonic()
                 command()
                 self._deliver()
             try:

@@ -8,6 +8,9 @@ from typing import Any
 
 from kernelet.engine.option_values import Kind
 
+AUTO = "auto"
+"""Where the chat template shall say which parser fits."""
+
 DTYPES = ("auto", "float64", "float32", "bfloat16", "float16")
 
 
@@ -97,6 +100,15 @@ class EngineOptions:
         None, Kind.LOCK, "refuse to start with other plugins than a lock file says; without FILE: kernelet.lock"
     )
     set: Mapping[str, Mapping[str, object]] = option({}, Kind.SETTINGS, "a plugin's own option, as PLUGIN.KEY=VALUE")
+    engine_silence_timeout: float = option(
+        15.0,
+        Kind.NUMBER,
+        "seconds without a sign of life until the engine's process counts as stalled",
+        minimum=2.0,
+    )
+    engine_step_timeout: float = option(
+        300.0, Kind.NUMBER, "seconds of one step until the engine counts as stalled", minimum=1.0
+    )
     log_stats: bool = option(False, Kind.FLAG, "log throughput and cache use about every ten seconds")
 
 

@@ -46,7 +46,7 @@ def start_engine(configured: Configured, *, restart: bool = False) -> Joined:
     Raises:
         KerneletError: it does not start.
     """
-    return make(configured, lambda it: spawn_engine(it, RemoteOptions(restart=restart)))
+    return make(configured, lambda it: spawn_engine(it, RemoteOptions(restart=restart, limits=it.config.health)))
 
 
 def join(manifest: bytes, config: EngineConfig, address: str, index: int, *, restart: bool = False) -> Joined:
@@ -57,7 +57,8 @@ def join(manifest: bytes, config: EngineConfig, address: str, index: int, *, res
         KerneletError: the engine is not there.
     """
     configured = join_engine(manifest, config, ProcessRole.FRONTEND)
-    return make(configured, lambda _: connect_engine(address, index, RemoteOptions(restart=restart)))
+    options = RemoteOptions(restart=restart, limits=config.health)
+    return make(configured, lambda _: connect_engine(address, index, options))
 
 
 def make(configured: Configured, launch: Callable[[Configured], RemoteClient]) -> Joined:

@@ -38,10 +38,17 @@ EXAMPLES = {
     "weight_kernel": ["--weight-kernel", "k"],
     "logits_processors": ["--logits-processors", "a,b"],
     "io_processor_plugin": ["--io-processor-plugin", "ranker"],
+    "tool_call_parser": ["--tool-call-parser", "auto"],
+    "reasoning_parser": ["--reasoning-parser", "thoughts"],
+    "enable_auto_tool_choice": ["--enable-auto-tool-choice"],
+    "tool_parser_plugin": ["--tool-parser-plugin", "my.py"],
+    "reasoning_parser_plugin": ["--reasoning-parser-plugin", "mine.py"],
     "plugins": ["--plugins", "a,+b"],
     "plugins_block": ["--plugins-block", "c"],
     "locked": ["--locked", __file__],
     "set": ["--set", "p.x=1", "--set", "p.y=2"],
+    "engine_silence_timeout": ["--engine-silence-timeout", "20"],
+    "engine_step_timeout": ["--engine-step-timeout", "60.5"],
     "log_stats": ["--log-stats"],
 }
 

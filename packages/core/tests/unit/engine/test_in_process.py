@@ -208,6 +208,22 @@ def test_a_start_that_fails_raises_its_own_error():
         InProcessClient(start)
 
 
+def test_a_step_that_takes_too_long_is_a_stall(watched):
+    client = InProcessClient(watched.start, step_timeout=0.05)
+    try:
+        watched.gate.clear()
+        client.add([null_request("a", [1], 3)], Sink())
+        deadline = time.monotonic() + 60
+        while client.health().state != "stalled" and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert "--engine-step-timeout" in client.health().detail
+        with pytest.raises(EngineDeadError, match="has taken"):
+            client.check_health()
+    finally:
+        watched.gate.set()
+        client.shutdown()
+
+
 def test_control_reaches_the_plugin_between_two_steps(client):
     assert client.control("echo", "name-", b"payload") == b"name-payload"
     with pytest.raises(PluginError, match=r"'other' takes no control calls"):

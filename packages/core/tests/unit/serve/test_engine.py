@@ -20,13 +20,13 @@ def launched(monkeypatch):
     calls = []
 
     def spawn(configured, options):
-        calls.append(("spawn", configured.kernel.role, options.restart))
+        calls.append(("spawn", configured.kernel.role, options.restart, options.limits.step_timeout))
         client = start_in_process(configured)
         client.folder = "/where/it/is"
         return client
 
     def connect(folder, index, options):
-        calls.append(("connect", folder, index, options.restart))
+        calls.append(("connect", folder, index, options.restart, options.limits.step_timeout))
         client = start_in_process(configured[0])
         client.folder = folder
         return client
@@ -39,7 +39,7 @@ def launched(monkeypatch):
 
 @pytest.fixture
 def parent(null_folder, null_options):
-    return configure_engine(null_folder, resolve_options(null_options, environ={}))
+    return configure_engine(null_folder, resolve_options({**null_options, "engine_step_timeout": 7}, environ={}))
 
 
 async def answer(joined):
@@ -53,7 +53,10 @@ def test_the_parent_starts_it_and_others_join(launched, parent):
     first = start_engine(parent, restart=True)
     second = join(parent.kernel.manifest.encode(), parent.config, first.address, 1)
     try:
-        assert calls == [("spawn", ProcessRole.FRONTEND, True), ("connect", "/where/it/is", 1, False)]
+        assert calls == [
+            ("spawn", ProcessRole.FRONTEND, True, 7.0),
+            ("connect", "/where/it/is", 1, False, 7.0),
+        ]
         assert first.manifest_digest == second.manifest_digest == parent.kernel.manifest.digest
         assert first.plugins is parent.kernel
         assert second.plugins is not parent.kernel

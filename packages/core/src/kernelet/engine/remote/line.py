@@ -14,6 +14,7 @@ from typing import Protocol
 
 import zmq
 
+from kernelet.config import HealthConfig
 from kernelet.contracts.serving import EngineHealth
 from kernelet.engine.remote.connection import Connection
 from kernelet.engine.remote.launch import EngineProcess, Launcher
@@ -29,7 +30,6 @@ from kernelet.engine.remote.messages import (
     Started,
     StartFailed,
 )
-from kernelet.engine.remote.watch import Limits
 from kernelet.errors import EngineDeadError
 from kernelet.executor.failures import revive
 
@@ -62,7 +62,7 @@ class RemoteOptions:
     """
 
     restart: bool = False
-    limits: Limits = field(default_factory=Limits)
+    limits: HealthConfig = field(default_factory=HealthConfig)
     heartbeat_interval: float = 1.0
     max_backlog: int = 1 << 26
 

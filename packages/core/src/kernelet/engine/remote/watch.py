@@ -4,30 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from kernelet.config import HealthConfig
 from kernelet.contracts.serving import EngineHealth
-from kernelet.engine.driver import DETAILS
+from kernelet.engine.driver import DETAILS, stalled_step
 from kernelet.engine.remote.messages import Pulse
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """When an engine counts as stalled.
-
-    Attributes:
-        silence: Seconds without a sign of life.
-        step: Seconds that one step, or one call, may take.
-    """
-
-    silence: float = 15.0
-    step: float = 300.0
 
 
 class Watch:
     """Notes signs of life; asked from any thread."""
 
-    def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, limits: HealthConfig, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
         self._clock = clock
         self._state = "starting"
@@ -65,10 +52,9 @@ class Watch:
         age = silence + pulse.age
         if state == "starting":
             return EngineHealth(state="starting", detail="the engine is starting", age=age)
-        if silence > self._limits.silence:
+        if silence > self._limits.silence_timeout:
             detail = f"the engine is stalled: its process gave no sign of life for {silence:.0f} s"
-            return EngineHealth(state="stalled", detail=detail, age=age)
-        if pulse.busy and age > self._limits.step:
-            detail = f"the engine is stalled: the step that it computes has taken {age:.0f} s so far"
-            return EngineHealth(state="stalled", detail=detail, age=age)
+            return EngineHealth(state="stalled", detail=f"{detail} (--engine-silence-timeout)", age=age)
+        if pulse.busy and age > self._limits.step_timeout:
+            return EngineHealth(state="stalled", detail=stalled_step(age), age=age)
         return EngineHealth(state=state, detail=DETAILS.get(state, ""), age=age)

@@ -6,13 +6,13 @@ import threading
 
 import pytest
 
+from kernelet.config import HealthConfig
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.sampling import SamplerParams
 from kernelet.contracts.serving import Exposition
 from kernelet.contracts.stats import StatLogger
 from kernelet.engine.remote.client import RemoteClient
 from kernelet.engine.remote.line import RemoteOptions
-from kernelet.engine.remote.watch import Limits
 from kernelet.engine.stats import StatDispatcher
 from kernelet.errors import EngineDeadError, ParameterError, PluginError
 from kernelet.request.status import FinishReason
@@ -20,7 +20,7 @@ from kernelet.testing.null.harness import null_request
 from kernelet.testing.null.tokens import generate
 
 GREEDY = SamplerParams(seed=0, temperature=0.0)
-OPTIONS = RemoteOptions(heartbeat_interval=0.05, limits=Limits(silence=30.0, step=0.5))
+OPTIONS = RemoteOptions(heartbeat_interval=0.05, limits=HealthConfig(silence_timeout=30.0, step_timeout=0.5))
 
 
 class Recorder(StatLogger):

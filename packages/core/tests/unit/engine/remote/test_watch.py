@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from kernelet.config import HealthConfig
 from kernelet.engine.remote.messages import Pulse
-from kernelet.engine.remote.watch import Limits, Watch
+from kernelet.engine.remote.watch import Watch
 
 
 class Clock:
@@ -20,13 +21,13 @@ def clock():
 
 @pytest.fixture
 def watch(clock):
-    watch = Watch(Limits(silence=10.0, step=60.0), clock)
+    watch = Watch(HealthConfig(silence_timeout=10.0, step_timeout=60.0), clock)
     watch.started()
     return watch
 
 
 def test_a_start_may_take_as_long_as_it_takes(clock):
-    watch = Watch(Limits(silence=10.0), clock)
+    watch = Watch(HealthConfig(silence_timeout=10.0), clock)
     clock.now += 1000
     assert watch.health().state == "starting"
     assert watch.health().age == 1000
