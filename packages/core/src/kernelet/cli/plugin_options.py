@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from kernelet.kernel import Kernel
 
-NAMES = ("platform", "plugins", "plugins_block", "set", "locked")
+NAMES = ("platform", "plugins", "plugins_block", "tool_parser_plugin", "reasoning_parser_plugin", "set", "locked")
 
 
 def add_plugin_options(parser: argparse.ArgumentParser, *, locked: bool = True) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kernelet.cli.output import print_table
+from kernelet.engine.options import AUTO
 
 if TYPE_CHECKING:
     from kernelet.engine.bootstrap import Configured
@@ -52,6 +53,11 @@ def print_configured(configured: Configured, before: Sequence[tuple[str, str, st
         ("model.dtype", model.dtype, "model" if resolved.options.dtype == "auto" else resolved.sources["dtype"]),
         ("model.max_model_len", show(model.max_model_len), "model"),
         ("plugins.platform", configured.platform.name, reason(configured)),
+        *(
+            (f"plugins.{name}", show(getattr(config.plugins, name)), "the chat template")
+            for name in ("tool_call_parser", "reasoning_parser")
+            if getattr(resolved.options, name) == AUTO
+        ),
     ]
     rows += [
         (recorded.change.path, show(recorded.change.value), f"{recorded.author}: {recorded.change.reason}")

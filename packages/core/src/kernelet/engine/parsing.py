@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from kernelet.config import PluginsConfig
 from kernelet.contracts.parsing import (
@@ -18,6 +18,7 @@ from kernelet.contracts.parsing import (
 )
 from kernelet.contracts.plugins import Owned, PluginView
 from kernelet.contracts.serving import ParsersInfo
+from kernelet.engine.options import AUTO
 from kernelet.errors import ConfigError, ParameterError, PluginError, RequestFailedError, SelectionError
 from kernelet.request.message import ParsedMessage
 from kernelet.request.values import shown
@@ -27,8 +28,6 @@ from kernelet.text.parsing.table import CompiledTable, combine
 from kernelet.text.tokenizer import Tokenizer
 
 logger = logging.getLogger(__name__)
-
-AUTO: Final = "auto"
 
 ToolChoice = Literal["none", "auto"]
 
@@ -301,8 +300,8 @@ def make_parsers(config: PluginsConfig, plugins: PluginView, tokenizer: Tokenize
     """
     found = Parsers(
         tokenizer=tokenizer,
-        tool=_named(plugins, ToolParserOffer, "tool parser", config.tool_call_parser),
-        reasoning=_named(plugins, ReasoningParserOffer, "reasoning parser", config.reasoning_parser),
+        tool=_named(plugins, ToolParserOffer, config.tool_call_parser),
+        reasoning=_named(plugins, ReasoningParserOffer, config.reasoning_parser),
         auto_tool_choice=config.auto_tool_choice,
     )
     running = found.tool or found.reasoning
@@ -315,10 +314,19 @@ def make_parsers(config: PluginsConfig, plugins: PluginView, tokenizer: Tokenize
     return found
 
 
-def _named(plugins: PluginView, kind: type[ParserOffer], label: str, name: str | None) -> NamedParser | None:
-    if name is None:
-        return None
+def _named(plugins: PluginView, kind: type[ParserOffer], name: str | None) -> NamedParser | None:
+    return None if name is None else find_parser(plugins, kind, name)
+
+
+def find_parser(plugins: PluginView, kind: type[ParserOffer], name: str) -> NamedParser:
+    """A parser by its name.
+
+    Raises:
+        SelectionError: no plugin offers it.
+        PluginError: it cannot be imported.
+    """
     owned = plugins.select(kind, name).chosen
+    label = "tool parser" if kind is ToolParserOffer else "reasoning parser"
     return NamedParser(label=f"{label} {owned.offer.name!r}", name=owned.offer.name, make=plugins.load(owned))
 
 

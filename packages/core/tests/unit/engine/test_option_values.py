@@ -25,6 +25,8 @@ def spec(kind, default=None, **limits):
         (Kind.FLAG, "FALSE", False),
         (Kind.FLAG, True, True),
         (Kind.TEXT, "abc", "abc"),
+        (Kind.FILE, "a.py", "a.py"),
+        (Kind.FILE, Path("a.py"), "a.py"),
         (Kind.NAMES, "a, b,,", ("a", "b")),
         (Kind.NAMES, "", ()),
         (Kind.NAMES, ["a"], ("a",)),

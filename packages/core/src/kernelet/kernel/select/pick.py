@@ -52,11 +52,11 @@ def by_name(request: Request, offers: Sequence[Owned[O]], name: str) -> Owned[O]
     for owned in offers:
         if name in {owned.offer.name, *request.kind.claims(owned.offer)}:
             return owned
-    names = [owned.offer.name for owned in offers]
-    get = "" if offers else f" {request.kind.how_to_get[0].upper()}{request.kind.how_to_get[1:]}."
+    near = close_to(name, [owned.offer.name for owned in offers])
+    how = request.kind.how_to_get
+    get = "" if near else f" For another, {how}." if offers else f" {how[0].upper()}{how[1:]}."
     raise SelectionError(
-        f"No {request.kind.label} is named {name!r}{close_to(name, names)}. "
-        f"Choices: {listed(offers)}.{get}{left_out(request)}"
+        f"No {request.kind.label} is named {name!r}{near}. Choices: {listed(offers)}.{get}{left_out(request)}"
     )
 
 

@@ -53,6 +53,13 @@ def test_an_unknown_name_lists_the_choices():
         by_name(REQUEST, [owned("fcfs"), owned("x")], "fcsf")
 
 
+def test_an_unknown_name_that_is_no_typing_error_says_what_to_install():
+    with pytest.raises(SelectionError, match=r"'zzz'. Choices: fcfs \(p\). For another, install a package .*NAME"):
+        by_name(REQUEST, [owned("fcfs")], "zzz")
+    with pytest.raises(SelectionError, match=r"'zzz'. Choices: none. Install a package that offers one"):
+        by_name(REQUEST, [], "zzz")
+
+
 def test_nothing_is_offered():
     with pytest.raises(SelectionError, match=r"No plugin offers a communicator."):
         best(Request(kind=kind_of(CommunicatorOffer)), [], {})
