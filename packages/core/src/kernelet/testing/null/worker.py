@@ -122,8 +122,7 @@ class NullWorker(Worker, Sleep):
         params = held.data.params
         token_ids: list[int] = []
         if entry.sample:
-            num_outputs = len(held.token_ids) - held.data.num_prompt_tokens
-            token_ids.append(next_token(held.digests[-1], num_outputs, params, self._model.vocab_size))
+            token_ids.append(self.next_token(held))
             held.append(token_ids[0])  # the placeholder of the next step
         return SampledRequest(
             request_id=entry.request_id,
@@ -134,6 +133,11 @@ class NullWorker(Worker, Sleep):
             error=error,
             pooled=None if error else _pooled(held, end),
         )
+
+    def next_token(self, held: HeldRequest) -> int:
+        """What a request says next; a subclass may have a script instead."""
+        num_outputs = len(held.token_ids) - held.data.num_prompt_tokens
+        return next_token(held.digests[-1], num_outputs, held.data.params, self._model.vocab_size)
 
     def _logprobs(self, token_ids: list[int], best: int) -> list[TokenLogprobs]:
         return [logprobs(token, best, self._model.vocab_size) for token in token_ids]
