@@ -96,8 +96,7 @@ def keeps_content_to_itself(context: ParserContext) -> ParserTable:
 
 
 def thinks_of_nothing(context: ParserContext) -> ParserTable:
-    right = table(context)
-    return replace(right, states={REASONING: replace(right.states[REASONING], into="")})  # type: ignore[call-arg]
+    return replace(table(context), states={REASONING: TextState(into="", exits=(Exit("</thought>", CONTENT),))})
 
 
 def with_end(context: ParserContext, end: Exit, states: dict[str, TextState]) -> ParserTable:

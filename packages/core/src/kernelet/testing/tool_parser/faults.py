@@ -247,7 +247,10 @@ _MACHINES: tuple[tuple[str, type[OutputParser], str], ...] = (
 )
 
 FAULTS = (
-    *(Fault(name=name, suite=suite_of(table, *promise), says=says) for name, table, *promise, says in _TABLES),
+    *(
+        Fault(name=name, suite=suite_of(table, render, promises), says=says)
+        for name, table, render, promises, says in _TABLES
+    ),
     *(
         Fault(name=name, suite=suite_of(json_table, write_json, JSON, machine), says=says)
         for name, machine, says in _MACHINES

@@ -14,7 +14,7 @@ from kernelet.contracts.parsing import CONTENT, REASONING, Exit, ParserContext, 
 from kernelet.testing.offered import Offered
 from kernelet.testing.parsing.draw import Case, Shape, anything, cases, message_of, squeezed
 from kernelet.testing.parsing.feed import Feed, markers_of, places_of
-from kernelet.testing.parsing.sample import Sample, same_calls
+from kernelet.testing.parsing.sample import Calls, Sample, same_calls
 from kernelet.testing.parsing.suite import ParserSuite, Render, context_of
 from kernelet.testing.search import SEARCH
 from kernelet.testing.tool_parser.samples import TOOLS, answer, calls_text, messages
@@ -159,7 +159,7 @@ class ToolParserSuite(ParserSuite):
         """Whatever stands between the end of one and the begin of the next, in one piece or in many."""
         if not (self.capabilities.many_calls and self.capabilities.content_between):
             pytest.skip("one answer has one place for calls")
-        calls = ("get_weather", {"city": "a"}), ("now", {}), ("get_weather", {"city": "b"})
+        calls: Calls = ("get_weather", {"city": "a"}), ("now", {}), ("get_weather", {"city": "b"})
         for between in ("", "y", "\n", " \n\n", "\n- y\n"):
             text = between.join(calls_text(render, call) for call in calls)
             for feed, places in itertools.product(self.feeds(target, base, Sample(text=text)), ((), range(len(text)))):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-_INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.0+)?")
+_INTEGER: Final = re.compile(r"-?[0-9]+")
 _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _ANY: Final = ("object", "array", "integer", "number", "boolean", "null", "string")
 _MAX_NESTING: Final = 16
@@ -92,7 +92,8 @@ def _type_of(value: object) -> str:
 
 
 def _integer(text: str) -> str | None:
-    return text if _INTEGER.fullmatch(text) else None
+    """A whole number, as JSON Schema means it: 1.0 and 1e3 are."""
+    return text if _NUMBER.fullmatch(text) and (_INTEGER.fullmatch(text) or float(text).is_integer()) else None
 
 
 def _number(text: str) -> str | None:
