@@ -50,12 +50,10 @@ class Echo:
         """The prompt's log-probabilities; the first token has none."""
         return (output.prompt_logprobs or ()) if self._request.echo else ()
 
-    def texts(self, positions: Sequence[Position | None], token_ids: Sequence[int]) -> list[str]:
-        """Texts of the tokens that have no log-probability."""
+    def texts(self, positions: Sequence[Position | None], token_ids: Sequence[int]) -> list[bytes]:
+        """Bytes of the tokens that have no log-probability."""
         return [
-            self._tokenizer.token_bytes(index).decode("utf-8", "replace")
-            if position is None and self._tokenizer is not None
-            else ""
+            self._tokenizer.token_bytes(index) if position is None and self._tokenizer is not None else b""
             for position, index in zip(positions, token_ids, strict=True)
         ]
 

@@ -74,12 +74,12 @@ def prompt_position(position: Position) -> dict[str, Any]:
     }
 
 
-def token_text(entry: Logprob) -> str:
+def token_text(spelled: bytes) -> str:
     r"""A token as completions write it: bytes that are no whole character as in ``bytes:\xe2\x82``."""
     try:
-        return entry.bytes.decode()
+        return spelled.decode()
     except UnicodeDecodeError:
-        return "bytes:" + "".join(f"\\x{byte:02x}" for byte in entry.bytes)
+        return "bytes:" + "".join(f"\\x{byte:02x}" for byte in spelled)
 
 
 class CompletionLogprobsWriter:
@@ -98,23 +98,24 @@ class CompletionLogprobsWriter:
         self._offset = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
-    def write(self, positions: Sequence[Position | None], token_ids: Sequence[int], texts: Sequence[str]) -> Any:
+    def write(self, positions: Sequence[Position | None], token_ids: Sequence[int], texts: Sequence[bytes]) -> Any:
         """``logprobs`` of the next tokens.
 
         Args:
             positions: One a token; None: it has no log-probability (the first of a prompt).
             token_ids: The tokens.
-            texts: Their texts, used where ``positions`` has None.
+            texts: Their bytes, used where ``positions`` has None.
         """
         found: dict[str, list[Any]] = {"text_offset": [], "token_logprobs": [], "tokens": [], "top_logprobs": []}
         for position, index, text in zip(positions, token_ids, texts, strict=True):
             entry = None if position is None else position[index]
+            spelled = text if entry is None else entry.bytes
             found["text_offset"].append(self._offset)
-            found["tokens"].append(as_id(index) if self._as_ids else text if entry is None else token_text(entry))
+            found["tokens"].append(as_id(index) if self._as_ids else token_text(spelled))
             found["token_logprobs"].append(None if entry is None else finite(entry.logprob))
             found["top_logprobs"].append(None if position is None else self._top(position))
             if not self._is_hidden(index):
-                self._offset += len(text if entry is None else self._decoder.decode(entry.bytes))
+                self._offset += len(self._decoder.decode(spelled))
         return found
 
     def _top(self, position: Position) -> dict[str, float | None]:
@@ -122,5 +123,5 @@ class CompletionLogprobsWriter:
         top: dict[str, float | None] = {}
         chosen = next(iter(position.items()))
         for index, entry in [*best(position, limit), chosen]:
-            top.setdefault(as_id(index) if self._as_ids else token_text(entry), finite(entry.logprob))
+            top.setdefault(as_id(index) if self._as_ids else token_text(entry.bytes), finite(entry.logprob))
         return top
