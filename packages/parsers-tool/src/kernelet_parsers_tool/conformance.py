@@ -122,7 +122,7 @@ class TestQwen3Coder(Family):
     capabilities = ToolParserCapabilities(
         types="xml",
         tokens=("<tool_call>", "</tool_call>"),
-        carries=without(r"</parameter>\s*(<parameter=|</function>)|</function>\s*</tool_call>"),
+        carries=without(r"</parameter>\s*(<parameter=|</function>|</tool_call>)|</function>\s*</tool_call>"),
         samples=samples.QWEN3_CODER,
     )
 
@@ -136,7 +136,9 @@ class TestMinimaxM2(Family):
     capabilities = ToolParserCapabilities(
         types="xml",
         tokens=("<minimax:tool_call>", "</minimax:tool_call>"),
-        carries=without(r'</parameter>\s*(<parameter name="|</invoke>)|</invoke>\s*</minimax:tool_call>'),
+        carries=without(
+            r'</parameter>\s*(<parameter name="|</invoke>|</minimax:tool_call>)|</invoke>\s*</minimax:tool_call>'
+        ),
         samples=samples.MINIMAX_M2,
     )
 
@@ -147,7 +149,7 @@ class TestStep3(Family):
         types="xml",
         tokens=("<｜tool_calls_begin｜>", "<｜tool_calls_end｜>", "<｜tool_call_begin｜>", "<｜tool_call_end｜>"),
         carries=without(
-            r'</steptml:parameter>\s*(<steptml:parameter name="|</steptml:invoke>)'
+            r'</steptml:parameter>\s*(<steptml:parameter name="|</steptml:invoke>|<｜tool_call_end｜>)'
             r"|</steptml:invoke>\s*<｜tool_call_end｜>"
         ),
         samples=samples.STEP3,

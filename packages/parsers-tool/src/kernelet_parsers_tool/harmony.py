@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from kernelet.contracts.parsing import (
@@ -31,33 +32,35 @@ def harmony(context: ParserContext) -> ParserTable:
 
     Without a reasoning parser, reasoning is content.
     """
-    declared = {tool["name"] for tool in context.tools}
-
-    def read(header: str) -> Turn:
-        channels, recipient = _CHANNEL.findall(header), _RECIPIENT.search(header)
-        to = recipient[1] if recipient else ""
-        if to.startswith(_FUNCTIONS) or to in declared:
-            return Turn("arguments", CallName(to.removeprefix(_FUNCTIONS)))
-        thinks = bool(channels) and channels[-1] == "analysis"
-        return Turn(REASONING if thinks or to not in {"", "assistant"} else CONTENT)
-
-    into = REASONING if context.parses_reasoning else CONTENT
+    read = _reader(frozenset(tool["name"] for tool in context.tools))
     exits = (*_HEADERS, *_ENDS)
     return ParserTable(
         states={
             "between": TextState(exits=(*exits, Exit("to=", "header", at_start=True, keeps=True))),
             "header": HeaderState(exits=(Exit("<|message|>", ""),), read=read),
             "arguments": ArgumentsState(to=CONTENT),
-            REASONING: TextState(into=into, exits=exits),
+            REASONING: TextState(into=REASONING if context.parses_reasoning else CONTENT, exits=exits),
         },
         content_exits=exits,
-        start=_start(context.prompt),
+        start=_start(context.prompt, read),
         whole="harmony",
     )
 
 
-def _start(prompt: str) -> str:
+def _reader(declared: frozenset[str]) -> Callable[[str], Turn]:
+    def read(header: str) -> Turn:
+        channels, recipient = _CHANNEL.findall(header), _RECIPIENT.search(header)
+        to = recipient[1] if recipient else ""
+        if to.startswith(_FUNCTIONS) or to in declared:
+            return Turn("arguments", CallName(to.removeprefix(_FUNCTIONS)))
+        thinks = channels[-1:] == ["analysis"] or to not in {"", "assistant"}
+        return Turn(REASONING if thinks else CONTENT)
+
+    return read
+
+
+def _start(prompt: str, read: Callable[[str], Turn]) -> str:
     """Where the prompt leaves off: between messages (behind the role of the next), or inside one."""
-    if prompt.endswith("<|channel|>analysis<|message|>"):
-        return REASONING
-    return CONTENT if prompt.endswith("<|message|>") else "between"
+    header, begun, message = prompt.rpartition("<|start|>")[2].partition("<|message|>")
+    turn = read(header) if begun and not message.endswith("<|end|>") else Turn("between")
+    return "between" if turn.call else turn.to

@@ -123,7 +123,7 @@ def _parameters(tags: Tags) -> dict[str, State]:
     ends = (tags.end_parameter, f"\n{tags.end_parameter}") if tags.lines else (tags.end_parameter,)
     between = (Exit((end, tags.parameter), "key") for end in ends)
     last = (Exit((end, tags.end_call), "behind", closes=True) for end in ends)
-    lacking = Exit((tags.end_call, tags.end_calls), CONTENT, before="\n", closes=True)
+    lacking = (Exit((end, tags.end_calls), CONTENT, before="\n", closes=True) for end in (*ends[:1], tags.end_call))
     return {
         "name": NameState(exits=(Exit(tags.named, "parameters"),), read=identifier),
         "parameters": TextState(
@@ -135,5 +135,5 @@ def _parameters(tags: Tags) -> dict[str, State]:
             ),
         ),
         "key": ParameterNameState(exits=(Exit(tags.named, "value"),)),
-        "value": ParameterValueState(skip="\n" if tags.lines else "", exits=(*between, *last, lacking)),
+        "value": ParameterValueState(skip="\n" if tags.lines else "", exits=(*between, *last, *lacking)),
     }

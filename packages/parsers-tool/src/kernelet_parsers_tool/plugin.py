@@ -25,7 +25,7 @@ def kernelet_tool_parsers() -> Sequence[ToolParserOffer]:
             ("llama3_json", "llama3-json", "llama4_json"),
             "bare:llama3_json",
             "Llama 3.1, 3.2 and 3.3",
-            '"parameters": ',
+            '{"name": function name, "parameters": ',
         ),
         *_offers(("llama4_pythonic", "llama4-pythonic"), "bare:pythonic", "Llama 4", "<|header_start|>", "func_name1("),
         *_offers(("pythonic",), "bare:pythonic", "Llama 3.2 and others whose calls are a Python list"),
@@ -42,7 +42,7 @@ def kernelet_tool_parsers() -> Sequence[ToolParserOffer]:
         *_offers(
             ("minimax_m2", "minimax-m2"), "parameters:minimax_m2", "MiniMax M2", "<minimax:tool_call>", "<invoke "
         ),
-        *_offers(("step3",), "parameters:step3", "Step 3", "<steptml:invoke"),
+        *_offers(("step3",), "parameters:step3", "Step 3"),
         *_offers(
             ("glm45", "glm-4.5", "glm47"),
             "parameters:glm45",
