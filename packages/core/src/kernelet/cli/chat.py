@@ -107,7 +107,7 @@ class Conversation:
 
 
 class Answer:
-    """Remembers what was generated, also of an answer that was stopped."""
+    """Remembers what was said, also of an answer that was stopped: without reasoning, where a parser takes it out."""
 
     def __init__(self) -> None:
         self.text = ""
@@ -115,5 +115,6 @@ class Answer:
     def watch(self, outputs: Iterator[RequestOutput]) -> Iterator[RequestOutput]:
         """The same outputs."""
         for output in outputs:
-            self.text = output.outputs[0].text
+            message = output.outputs[0].message
+            self.text = output.outputs[0].text if message is None else message.content
             yield output

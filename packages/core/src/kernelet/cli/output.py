@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kernelet.request.message import ParsedMessage
     from kernelet.request.outputs import CompletionOutput, Logprob, RequestOutput
 
 
@@ -52,12 +53,23 @@ def answer_object(index: int, output: RequestOutput, choice: CompletionOutput) -
         "stop_reason": choice.stop_reason,
         "num_cached_tokens": output.num_cached_tokens,
     }
+    if choice.message is not None:
+        found["message"] = message_object(choice.message)
     if choice.logprobs is not None:
         found["cumulative_logprob"] = finite(choice.cumulative_logprob)
         found["logprobs"] = [position_object(position) for position in choice.logprobs]
     if output.prompt_logprobs is not None and choice.index == 0:
         found["prompt_logprobs"] = [position and position_object(position) for position in output.prompt_logprobs]
     return found
+
+
+def message_object(message: ParsedMessage) -> dict[str, Any]:
+    """What a parser made of an answer; ids of calls are made up, and left out."""
+    return {
+        "reasoning": message.reasoning,
+        "content": message.content,
+        "tool_calls": [{"name": call.name, "arguments": call.arguments} for call in message.tool_calls],
+    }
 
 
 def position_object(position: dict[int, Logprob]) -> list[dict[str, Any]]:

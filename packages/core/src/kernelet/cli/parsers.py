@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kernelet.cli.output import print_json, print_table, printable
+from kernelet.cli.output import message_object, print_json, print_table, printable
 from kernelet.cli.plugin_options import add_plugin_options, boot
 from kernelet.cli.usage import UsageError
 from kernelet.contracts.parsing import ParserContext, ParserOffer, ReasoningParserOffer, ToolParserOffer
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"--cut {options.cut}: the text has {len(text)} characters, expected 0 to {len(text)}")
     message = parsed(find(boot(options), options.name, options.kind), text, options.cut, tools, options.prompt)
     if options.json:
-        print_json(as_object(message))
+        print_json(message_object(message))
     else:
         print_message(message)
     return 0
@@ -176,15 +176,6 @@ def read_tools(file: str) -> Sequence[Mapping[str, Any]]:
     if not isinstance(found, list) or not all(isinstance(tool, dict) for tool in found):
         raise ConfigError(f"{file}: expected a list of objects, as `tools` of a request is")
     return found
-
-
-def as_object(message: ParsedMessage) -> dict[str, Any]:
-    """A message for ``--json``."""
-    return {
-        "reasoning": message.reasoning,
-        "content": message.content,
-        "tool_calls": [{"name": call.name, "arguments": call.arguments} for call in message.tool_calls],
-    }
 
 
 def print_message(message: ParsedMessage) -> None:

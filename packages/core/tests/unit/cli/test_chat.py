@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from kernelet.cli.chat import Answer, Conversation, configure
+from kernelet.request.message import ParsedMessage
 from kernelet.request.outputs import CompletionOutput, RequestOutput
 
 LETTERS = ["--allowed-token-ids", "97,98,99", "--max-tokens", "3"]
@@ -55,6 +56,16 @@ def answer(text):
         prompt_token_ids=[1],
         outputs=[CompletionOutput(index=0, text=text, token_ids=[])],
     )
+
+
+def test_what_a_model_thought_is_not_sent_again():
+    output = answer("<think>why</think>yes")
+    remembered = Answer()
+    assert list(remembered.watch(iter([output]))) == [output]
+    assert remembered.text == "<think>why</think>yes"
+    output.outputs[0].message = ParsedMessage(reasoning="why", content="yes")
+    assert list(remembered.watch(iter([output]))) == [output]
+    assert remembered.text == "yes"
 
 
 def test_an_error_ends_a_piped_conversation(kernelet, null_folder, monkeypatch):

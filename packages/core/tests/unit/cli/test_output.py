@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from kernelet.cli.output import answer_object, print_growing, print_json, print_table
+from kernelet.cli.output import answer_object, message_object, print_growing, print_json, print_table
+from kernelet.request.message import ParsedMessage, ToolCall
 from kernelet.request.outputs import CompletionOutput, Logprob, RequestOutput
 
 
@@ -38,6 +39,18 @@ def test_logprobs_are_there_only_if_asked_for():
     found = answer_object(0, output, output.outputs[0])["prompt_logprobs"]
     assert found[0] is None
     assert found[1][0]["token_id"] == 5
+
+
+def test_a_message_is_there_only_where_it_was_parsed():
+    message = ParsedMessage(reasoning="r", content="c", tool_calls=[ToolCall(id="x", name="f", arguments="{}")])
+    output = request("a", message=message)
+    assert answer_object(0, output, output.outputs[0])["message"] == message_object(message)
+    assert message_object(message) == {
+        "reasoning": "r",
+        "content": "c",
+        "tool_calls": [{"name": "f", "arguments": "{}"}],
+    }
+    assert "message" not in answer_object(0, request("a"), request("a").outputs[0])
 
 
 def test_growing_text_is_printed_once(capsys):
