@@ -14,9 +14,10 @@ from typing import BinaryIO
 from kernelet.errors import KerneletError
 from kernelet.executor import child_process
 from kernelet.executor.failures import describe
+from kernelet.executor.frames import frame
 from kernelet.serve.engine import join
 from kernelet.serve.frontend import Stopper, run_frontend
-from kernelet.serve.messages import STOP, STOP_NOW, Failed, FromFrontend, FrontendStart, Ready, pack, read_start
+from kernelet.serve.messages import STOP, STOP_NOW, Failed, FromFrontend, FrontendStart, Ready, read_start
 from kernelet.serve.plan import make_plan
 
 logger = logging.getLogger(__name__)
@@ -80,7 +81,7 @@ def take_stdout() -> BinaryIO:
 def tell(pipe: BinaryIO, message: FromFrontend) -> None:
     """Says something to the parent; nothing if it is gone, which ``listen`` notices."""
     try:
-        pipe.write(pack(message))
+        pipe.write(frame(message))
         pipe.flush()
     except BrokenPipeError:
         pass

@@ -12,7 +12,8 @@ import msgspec
 
 from kernelet.errors import KerneletError, ManifestMismatchError
 from kernelet.executor.failures import revive
-from kernelet.serve.messages import LENGTH, STOP, STOP_NOW, Failed, FrontendStart, Ready, pack, unpack
+from kernelet.executor.frames import frame, read_frame_of
+from kernelet.serve.messages import STOP, STOP_NOW, Failed, FrontendStart, Ready, unpack
 
 logger = logging.getLogger(__name__)
 
@@ -40,8 +41,7 @@ class Child:
         """Its next message; None: it ended."""
         assert self.process.stdout is not None
         try:
-            (length,) = LENGTH.unpack(await self.process.stdout.readexactly(LENGTH.size))
-            return unpack(await self.process.stdout.readexactly(length))
+            return unpack(await read_frame_of(self.process.stdout))
         except (asyncio.IncompleteReadError, msgspec.MsgspecError):
             return None
 
@@ -118,7 +118,7 @@ class Frontends:
             pass_fds=self.start.sockets,
         )
         child = self.children[index] = Child(process, index)
-        child.say(pack(msgspec.structs.replace(self.start, index=index)))
+        child.say(frame(msgspec.structs.replace(self.start, index=index)))
         if self.stopping:
             child.say(STOP_NOW)
         said = await child.read()

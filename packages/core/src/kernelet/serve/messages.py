@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import struct
-
 import msgspec
 
 from kernelet.config import EngineConfig
 from kernelet.executor.failures import Failure
-
-LENGTH = struct.Struct("<Q")
-"""Stands before a message."""
+from kernelet.executor.frames import descriptor, read_frame
 
 STOP, STOP_NOW = b"s", b"n"
 """What a parent writes after the start; that the pipe ends means that the parent is gone."""
@@ -66,31 +61,13 @@ class Failed(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 FromFrontend = Ready | Failed
 
 
-def pack(message: msgspec.Struct) -> bytes:
-    """A message with its length before it."""
-    body = msgspec.msgpack.encode(message)
-    return LENGTH.pack(len(body)) + body
-
-
 def read_start(pipe: int) -> FrontendStart:
     """The message that the parent wrote to a pipe; what follows it stays there.
 
     Raises:
         EOFError: the parent is gone.
     """
-    (length,) = LENGTH.unpack(read_exactly(pipe, LENGTH.size))
-    return msgspec.msgpack.decode(read_exactly(pipe, length), type=FrontendStart)
-
-
-def read_exactly(pipe: int, count: int) -> bytes:
-    """So many bytes of a file descriptor, and none beyond them."""
-    found = b""
-    while len(found) < count:
-        part = os.read(pipe, count - len(found))
-        if not part:
-            raise EOFError("the pipe ended within a message")
-        found += part
-    return found
+    return msgspec.msgpack.decode(read_frame(descriptor(pipe)), type=FrontendStart)
 
 
 def unpack(body: bytes) -> FromFrontend:

@@ -63,6 +63,10 @@ def resolve_serve_options(
     values, sources = merge(
         SERVE_OPTIONS, section, f"[{SERVE}] of {file}", read_serve_variables(environ), arguments, "--{flag}"
     )
+    if values.get("served_model_name") == ():
+        raise ConfigError(
+            f"{sources['served_model_name']}: got an empty name: give one, or leave it out for MODEL's own"
+        )
     return ResolvedServeOptions(options=ServeOptions(**values), sources=sources)
 
 

@@ -8,8 +8,9 @@ import sys
 
 import pytest
 
+from kernelet.executor.frames import LENGTH
 from kernelet.serve import child
-from kernelet.serve.messages import LENGTH, STOP, STOP_NOW, Ready, unpack
+from kernelet.serve.messages import STOP, STOP_NOW, Ready, unpack
 
 
 class Words:

@@ -16,16 +16,17 @@ CHILD = """
 import os, sys, time
 from kernelet.executor.failures import describe
 from kernelet.errors import ConfigError
-from kernelet.serve.messages import STOP, STOP_NOW, Failed, Ready, pack, read_start
+from kernelet.executor.frames import frame
+from kernelet.serve.messages import STOP, STOP_NOW, Failed, Ready, read_start
 
 start = read_start(0)
 kind = start.server
 if kind == "fails":
-    os.write(1, pack(Failed(failure=describe(ConfigError(f"number {start.index} cannot")))))
+    os.write(1, frame(Failed(failure=describe(ConfigError(f"number {start.index} cannot")))))
     sys.exit(1)
 if kind == "mute":
     sys.exit(3)
-os.write(1, pack(Ready(manifest_digest="other" if kind == "other" else "d")))
+os.write(1, frame(Ready(manifest_digest="other" if kind == "other" else "d")))
 while word := os.read(0, 1):
     if kind == "stubborn":
         continue

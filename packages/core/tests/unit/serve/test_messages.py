@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import io
 import os
 
 import pytest
 
 from kernelet.errors import ConfigError
 from kernelet.executor.failures import describe
-from kernelet.serve.messages import LENGTH, STOP, Failed, FrontendStart, Ready, pack, read_start, unpack
+from kernelet.executor.frames import frame, read_frame
+from kernelet.serve.messages import STOP, Failed, FrontendStart, Ready, read_start, unpack
 from kernelet.testing.null.harness import null_engine_config
 
 START = FrontendStart(
@@ -27,7 +29,7 @@ START = FrontendStart(
 def test_the_start_is_read_and_nothing_behind_it():
     inner, outer = os.pipe()
     try:
-        os.write(outer, pack(START) + STOP)
+        os.write(outer, frame(START) + STOP)
         assert read_start(inner) == START
         assert os.read(inner, 10) == STOP
     finally:
@@ -37,7 +39,7 @@ def test_the_start_is_read_and_nothing_behind_it():
 
 def test_a_parent_that_is_gone():
     inner, outer = os.pipe()
-    os.write(outer, pack(START)[:-1])
+    os.write(outer, frame(START)[:-1])
     os.close(outer)
     with pytest.raises(EOFError):
         read_start(inner)
@@ -46,6 +48,4 @@ def test_a_parent_that_is_gone():
 
 @pytest.mark.parametrize("message", [Ready(manifest_digest="d"), Failed(failure=describe(ConfigError("no")))])
 def test_what_a_frontend_says(message):
-    packed = pack(message)
-    assert LENGTH.unpack(packed[: LENGTH.size]) == (len(packed) - LENGTH.size,)
-    assert unpack(packed[LENGTH.size :]) == message
+    assert unpack(read_frame(io.BytesIO(frame(message)).read)) == message

@@ -76,3 +76,12 @@ def test_what_kubernetes_sets_for_a_service_of_that_name():
 
 def test_an_empty_variable_is_none():
     assert resolve(KERNELET_UDS="", KERNELET_PORT="").options == ServeOptions()
+
+
+@pytest.mark.parametrize("given", ["", " ", ()])
+def test_an_empty_name_of_the_model_is_no_name(given):
+    with pytest.raises(ConfigError, match=r"^--served-model-name: got an empty name"):
+        resolve_serve_options({"served_model_name": given}, environ={})
+    with pytest.raises(ConfigError, match="^KERNELET_SERVED_MODEL_NAME: got an empty name"):
+        resolve_serve_options({}, environ={"KERNELET_SERVED_MODEL_NAME": ""})
+    assert resolve_serve_options({}, environ={}).options.served_model_name == ()

@@ -12,8 +12,8 @@ import msgspec
 
 from kernelet.engine.remote.meeting import MeetingPlace
 from kernelet.engine.remote.messages import EngineStart
-from kernelet.engine.remote.process_start import write_start
 from kernelet.errors import ConfigError
+from kernelet.executor.frames import frame
 
 MODULE = "kernelet.engine.remote.process"
 
@@ -66,7 +66,7 @@ class Launcher:
             ConfigError: the configuration cannot be sent.
         """
         try:
-            data = write_start(msgspec.structs.replace(self._start, generation=generation))
+            data = frame(msgspec.structs.replace(self._start, generation=generation))
         except (TypeError, ValueError, OverflowError) as error:
             raise ConfigError(f"the configuration holds something that cannot be sent to a process: {error}") from error
         name = MeetingPlace.engine_pipe(generation)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+import msgspec
 import zmq
 
 from kernelet.engine.bootstrap import Configured, identity, join_engine, start_core
@@ -16,14 +17,17 @@ from kernelet.engine.driver import RunningCore
 from kernelet.engine.remote.heartbeat import Heartbeat, Progress
 from kernelet.engine.remote.meeting import MeetingPlace
 from kernelet.engine.remote.messages import EngineStart, Started, StartFailed
-from kernelet.engine.remote.process_start import read_start
 from kernelet.engine.remote.server import EngineServer
 from kernelet.engine.remote.switchboard import Switchboard
 from kernelet.errors import KerneletError
 from kernelet.executor import child_process
 from kernelet.executor.failures import describe
+from kernelet.executor.frames import descriptor, read_frame
 
 logger = logging.getLogger(__name__)
+
+STDIN = 0
+"""It stays open after the message: its end is the parent's end."""
 
 PARENT_SECONDS = 10.0
 """How long a start that failed waits for somebody to tell it to."""
@@ -31,8 +35,7 @@ PARENT_SECONDS = 10.0
 
 def main() -> int:
     """Reads what to do, does it, and returns the process's exit code."""
-    source = sys.stdin.buffer
-    start = read_start(source)
+    start = msgspec.msgpack.decode(read_frame(descriptor(STDIN)), type=EngineStart)
     sys.path[:] = start.path
     set_up(start)
     place, context, progress = MeetingPlace(start.folder), zmq.Context(), Progress()
@@ -41,7 +44,7 @@ def main() -> int:
         place.pulse(start.generation),
         progress,
         start.heartbeat_interval,
-        source.fileno(),
+        STDIN,
         partial(end_orphaned, place),
     )
     board = Switchboard(context, place, place.data(start.generation))

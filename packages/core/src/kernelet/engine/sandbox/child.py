@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from kernelet.contracts.lifecycle import ProcessRole
-from kernelet.engine.sandbox.limits import data_bytes, die_with, limited
+from kernelet.engine.sandbox.limits import data_bytes, limited, no_core_dumps
 from kernelet.engine.sandbox.messages import Call, Hello, PluginsOfHelper, Reply, Started, receive, send
+from kernelet.executor import child_process
 
 if TYPE_CHECKING:
     from kernelet.kernel import Kernel
@@ -26,7 +27,8 @@ Target = Callable[..., Any]
 
 
 def main() -> None:
-    """Takes the parent's socket from the standard input."""
+    """Takes the parent's socket from the standard input; its argument is the pipe that breaks when the parent ends."""
+    child_process.end_with_parent(int(sys.argv[1]))
     channel = _take_channel()
     hello = receive(channel, _MAX_REQUEST)
     if hello is not None:
@@ -54,7 +56,7 @@ class Helper:
     """Runs targets one after the other, within limits."""
 
     def __init__(self, channel: socket.socket, hello: Hello) -> None:
-        die_with(hello.parent)
+        no_core_dumps()
         sys.path[:] = hello.path
         self._channel = channel
         self._hello = hello

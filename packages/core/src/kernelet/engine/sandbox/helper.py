@@ -40,12 +40,18 @@ class HelperProcess:
         self._channel, theirs = socket.socketpair()
         with theirs:
             # -P: nothing of the working folder is imported; a session of its own: killed with all that it starts
-            command = [sys.executable, "-u", "-P", "-c", _COMMAND]
+            life, self._life = os.pipe()
+            command = [sys.executable, "-u", "-P", "-c", _COMMAND, str(life)]
             try:
-                self._process = subprocess.Popen(command, stdin=theirs.fileno(), start_new_session=True)
+                self._process = subprocess.Popen(
+                    command, stdin=theirs.fileno(), pass_fds=(life,), start_new_session=True
+                )
             except OSError as error:
                 self._channel.close()
+                os.close(self._life)
                 raise SandboxError(f"no helper process could be started: {error}") from error
+            finally:
+                os.close(life)
         self.usable = True
         try:
             send(self._channel, hello, START_SECONDS)
@@ -137,3 +143,4 @@ class HelperProcess:
             self.kill()
             self._process.wait()
         self._channel.close()
+        os.close(self._life)

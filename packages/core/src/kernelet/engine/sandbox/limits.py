@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import os
 import resource
-import signal
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,15 +14,9 @@ from typing import Final
 STATM: Final = Path("/proc/self/statm")
 """Sizes of this process in pages, where the system tells; the sixth is what RLIMIT_DATA counts."""
 
-_PR_SET_PDEATHSIG: Final = 1
 
-
-def die_with(parent: int) -> None:
-    """Has the system kill this process when its parent ends, whatever it is doing then; no core dumps."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it ended before
-        raise SystemExit(1)
+def no_core_dumps() -> None:
+    """What a request had in memory is not written to a file."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 

@@ -1,16 +1,14 @@
-"""What parent and helper tell each other: msgpack in frames that start with their length."""
+"""What parent and helper tell each other, over a socket."""
 
 from __future__ import annotations
 
 import socket
 import time
-from typing import Final
 
 import msgspec
 
 from kernelet.config import PluginsConfig
-
-_LENGTH: Final = 8
+from kernelet.executor.frames import frame, read_frame
 
 
 class PluginsOfHelper(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,12 +27,10 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True):
     """The first message to a helper.
 
     Attributes:
-        parent: Process id; a helper whose parent is another one ends.
         path: ``sys.path`` of the parent.
         memory_bytes: What a call may allocate beyond what the helper holds.
     """
 
-    parent: int
     path: list[str]
     memory_bytes: int
 
@@ -84,9 +80,9 @@ def send(channel: socket.socket, message: msgspec.Struct, seconds: float | None 
         TimeoutError: the other side does not read.
         OSError: it is gone.
     """
-    data = msgspec.msgpack.encode(message)
+    data = frame(message)
     channel.settimeout(seconds)
-    channel.sendall(len(data).to_bytes(_LENGTH, "big") + data)
+    channel.sendall(data)
 
 
 def receive(channel: socket.socket, limit: int, until: float | None = None) -> bytes | None:
@@ -101,30 +97,15 @@ def receive(channel: socket.socket, limit: int, until: float | None = None) -> b
         TimeoutError: it did not come in time.
         OverflowError: it is larger.
     """
-    head = _read(channel, _LENGTH, until)
-    if head is None:
+
+    def read(count: int) -> bytes:
+        left = None if until is None else until - time.monotonic()
+        if left is not None and left <= 0:
+            raise TimeoutError
+        channel.settimeout(left)
+        return channel.recv(count)
+
+    try:
+        return read_frame(read, limit)
+    except (EOFError, ConnectionError):
         return None
-    length = int.from_bytes(head, "big")
-    if length > limit:
-        raise OverflowError(f"{length} bytes")
-    return _read(channel, length, until)
-
-
-def _read(channel: socket.socket, count: int, until: float | None) -> bytes | None:
-    data = bytearray()
-    while len(data) < count:
-        if until is not None:
-            left = until - time.monotonic()
-            if left <= 0:
-                raise TimeoutError
-            channel.settimeout(left)
-        else:
-            channel.settimeout(None)
-        try:
-            part = channel.recv(min(count - len(data), 1 << 20))
-        except ConnectionError:
-            return None
-        if not part:
-            return None
-        data += part
-    return bytes(data)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 import threading
 import time
@@ -165,7 +164,7 @@ class Sandbox:
             if helper.alive():
                 return helper
             self._drop(helper)
-        helper = HelperProcess(Hello(parent=os.getpid(), path=list(sys.path), memory_bytes=self._memory_bytes))
+        helper = HelperProcess(Hello(path=list(sys.path), memory_bytes=self._memory_bytes))
         with self._lock:
             self._all.add(helper)
             closed = self._closed

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import threading
 import traceback
 from multiprocessing.connection import Connection
 
@@ -50,7 +49,7 @@ logger = logging.getLogger("kernelet.executor")
 def main() -> int:
     """Does what the parent says until it says stop, or is gone; returns the process's exit code."""
     link, life = Connection(int(sys.argv[1])), int(sys.argv[2])
-    threading.Thread(target=end_with_parent, args=(life,), daemon=True).start()
+    child_process.end_with_parent(life)
     try:
         Rank(link).serve()
     except (EOFError, ConnectionError):
@@ -59,12 +58,6 @@ def main() -> int:
         link.send_bytes(encode(Failed(describe(error, traceback.format_exc()))))
         return 1
     return 0
-
-
-def end_with_parent(life: int) -> None:
-    """Waits until nobody holds the other end of a pipe; whatever the process is in then, it ends."""
-    os.read(life, 1)
-    os._exit(1)
 
 
 class Rank:

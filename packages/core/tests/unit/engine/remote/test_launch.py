@@ -36,8 +36,12 @@ def program(monkeypatch, tmp_path):
     """What is run instead of an engine; it finds the message in ``start``."""
 
     def replace(text):
-        head = "import sys, os, signal, time\nfrom kernelet.engine.remote.process_start import read_start\n"
-        (tmp_path / "pretended.py").write_text(head + "start = read_start(sys.stdin.buffer)\n" + text)
+        head = (
+            "import sys, os, signal, time, msgspec\nfrom kernelet.engine.remote.messages import EngineStart\n"
+            "from kernelet.executor.frames import descriptor, read_frame\n"
+            "start = msgspec.msgpack.decode(read_frame(descriptor(0)), type=EngineStart)\n"
+        )
+        (tmp_path / "pretended.py").write_text(head + text)
         monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
         monkeypatch.setattr(launch, "MODULE", "pretended")
 

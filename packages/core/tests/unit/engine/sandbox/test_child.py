@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import socket
 import sys
 import threading
@@ -26,9 +25,9 @@ def serve(monkeypatch):
     from kernelet.engine.sandbox import child
 
     monkeypatch.setattr(child, "limited", lambda memory, seconds: nullcontext())
-    monkeypatch.setattr(child, "die_with", lambda parent: None)
+    monkeypatch.setattr(child, "no_core_dumps", lambda: None)
     mine, theirs = socket.socketpair()
-    helper = Helper(theirs, Hello(parent=os.getpid(), path=list(sys.path), memory_bytes=1 << 40))
+    helper = Helper(theirs, Hello(path=list(sys.path), memory_bytes=1 << 40))
     thread = threading.Thread(target=helper.serve)
     thread.start()
     with mine, theirs:

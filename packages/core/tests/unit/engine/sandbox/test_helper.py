@@ -15,7 +15,7 @@ from kernelet.errors import SandboxError, SandboxTargetError, SandboxTimeoutErro
 
 @pytest.fixture
 def helper():
-    helper = HelperProcess(Hello(parent=os.getpid(), path=list(sys.path), memory_bytes=64 << 20))
+    helper = HelperProcess(Hello(path=list(sys.path), memory_bytes=64 << 20))
     yield helper
     helper.release()
 
@@ -71,7 +71,7 @@ def test_killing_it_wakes_up_who_waits(helper, tmp_path, wait_for_pid):
 def test_a_helper_that_does_not_start(monkeypatch):
     monkeypatch.setattr(helper_module, "_COMMAND", "import time; time.sleep(600)")
     monkeypatch.setattr(helper_module, "START_SECONDS", 0.2)
-    helper = HelperProcess(Hello(parent=os.getpid(), path=[], memory_bytes=1))
+    helper = HelperProcess(Hello(path=[], memory_bytes=1))
     with pytest.raises(SandboxError, match=r"echo failed: the process for it did not start in 0.2 s"):
         call(helper, "echo")
     helper.release()
@@ -79,7 +79,7 @@ def test_a_helper_that_does_not_start(monkeypatch):
 
 def test_a_helper_that_cannot_start(monkeypatch):
     monkeypatch.setattr(helper_module, "_COMMAND", "raise SystemExit(3)")
-    helper = HelperProcess(Hello(parent=os.getpid(), path=[], memory_bytes=1))
+    helper = HelperProcess(Hello(path=[], memory_bytes=1))
     with pytest.raises(SandboxError, match="the process that ran it ended with status 3"):
         call(helper, "echo")
     helper.release()
@@ -94,5 +94,5 @@ def test_a_system_that_starts_no_process(monkeypatch, resources):
     before = resources()
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with pytest.raises(SandboxError, match="no helper process could be started"):
-        HelperProcess(Hello(parent=os.getpid(), path=[], memory_bytes=1))
+        HelperProcess(Hello(path=[], memory_bytes=1))
     assert resources() == before

@@ -9,6 +9,7 @@ import pytest
 
 from kernelet.config import PluginsConfig
 from kernelet.engine.sandbox.messages import Call, Hello, PluginsOfHelper, Reply, Started, receive, send
+from kernelet.executor.frames import LENGTH
 
 LIMIT = 1 << 30
 
@@ -23,7 +24,7 @@ def pair():
 @pytest.mark.parametrize(
     "message",
     [
-        Hello(parent=1, path=["", "/a"], memory_bytes=5),
+        Hello(path=["", "/a"], memory_bytes=5),
         Call(
             target="a:b",
             payload=bytes(range(256)),
@@ -54,7 +55,7 @@ def test_a_message_larger_than_the_buffers_arrives(pair):
 
 
 def test_an_end_is_none_also_in_the_middle(pair):
-    pair[0].sendall((100).to_bytes(8, "big") + b"part")
+    pair[0].sendall(LENGTH.pack(100) + b"part")
     pair[0].close()
     assert receive(pair[1], LIMIT) is None
     assert receive(pair[1], LIMIT) is None
@@ -66,7 +67,7 @@ def test_a_message_that_is_too_large_is_not_read(pair):
         receive(pair[1], 999)
 
 
-@pytest.mark.parametrize("sent", [b"", b"\0\0", (4).to_bytes(8, "big") + b"abc"])
+@pytest.mark.parametrize("sent", [b"", b"\0\0", LENGTH.pack(4) + b"abc"])
 def test_a_message_that_does_not_come_is_a_timeout(pair, sent):
     pair[0].sendall(sent)
     with pytest.raises(TimeoutError):

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from multiprocessing import Pipe
@@ -12,7 +11,7 @@ from kernelet.contracts.executor import SamplePlan
 from kernelet.executor.multiprocess import process
 from kernelet.executor.multiprocess.executor import MultiprocessExecutor
 from kernelet.executor.multiprocess.messages import Describe, Load, Sample, Stop, encode
-from kernelet.executor.multiprocess.process import Rank, end_with_parent, main
+from kernelet.executor.multiprocess.process import Rank, main
 from kernelet.testing.null.harness import null_engine_config
 
 
@@ -74,7 +73,7 @@ def process_result():
 def test_a_parent_that_hangs_up_is_no_error(start, monkeypatch):
     ours, theirs = Pipe()
     monkeypatch.setattr(process, "Connection", lambda _: theirs)
-    monkeypatch.setattr(process, "end_with_parent", lambda _: None)
+    monkeypatch.setattr(process.child_process, "end_with_parent", lambda _: None)
     monkeypatch.setattr(sys, "argv", ["process", "0", "0"])
     ours.close()
     assert main() == 1
@@ -83,7 +82,7 @@ def test_a_parent_that_hangs_up_is_no_error(start, monkeypatch):
 def test_a_rank_fails_with_its_trace(start, monkeypatch):
     ours, theirs = Pipe()
     monkeypatch.setattr(process, "Connection", lambda _: theirs)
-    monkeypatch.setattr(process, "end_with_parent", lambda _: None)
+    monkeypatch.setattr(process.child_process, "end_with_parent", lambda _: None)
     monkeypatch.setattr(sys, "argv", ["process", "0", "0"])
     ours.send_bytes(encode(start[0]))
     ours.send_bytes(encode(Sample(SamplePlan(step=4))))
@@ -92,16 +91,6 @@ def test_a_rank_fails_with_its_trace(start, monkeypatch):
     failure = process.msgspec.msgpack.decode(ours.recv_bytes(), type=process.Answer).failure
     assert "step 4 is not the oldest in flight" in failure.message
     assert failure.trace.startswith("Traceback")
-
-
-def test_the_process_ends_when_the_pipe_breaks(monkeypatch):
-    codes = []
-    monkeypatch.setattr(process.os, "_exit", codes.append)
-    life, other = os.pipe()
-    os.close(other)
-    end_with_parent(life)
-    os.close(life)
-    assert codes == [1]
 
 
 def test_the_log_names_the_rank_and_a_terminal_interrupts_nothing(start):
