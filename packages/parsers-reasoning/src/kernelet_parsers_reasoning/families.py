@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def deepseek_r1(context: ParserContext) -> ParserTable:
     """The template opens reasoning."""
-    return tagged(context, always=True)
+    return tagged(context)
 
 
 def deepseek_v3(context: ParserContext) -> ParserTable:
@@ -43,12 +43,12 @@ def kimi_k2(context: ParserContext) -> ParserTable:
 
 def minimax_m2(context: ParserContext) -> ParserTable:
     """The template opens reasoning."""
-    return tagged(context, always=True)
+    return tagged(context)
 
 
 def olmo3(context: ParserContext) -> ParserTable:
     """The template opens reasoning; the tags are no tokens of the vocabulary."""
-    return tagged(context, always=True)
+    return tagged(context)
 
 
 def seed_oss(context: ParserContext) -> ParserTable:
@@ -58,7 +58,7 @@ def seed_oss(context: ParserContext) -> ParserTable:
 
 def step3(context: ParserContext) -> ParserTable:
     """The template opens reasoning."""
-    return tagged(context, always=True)
+    return tagged(context)
 
 
 def hunyuan_a13b(context: ParserContext) -> ParserTable:
@@ -73,4 +73,4 @@ def hy_v3(context: ParserContext) -> ParserTable:
 
 def ernie45(context: ParserContext) -> ParserTable:
     """The template opens reasoning; the answer may have a tag of its own."""
-    return tagged(context, always=True, answer="response")
+    return tagged(context, answer="response")

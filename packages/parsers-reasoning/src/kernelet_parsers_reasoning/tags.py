@@ -21,7 +21,6 @@ def tagged(
     closing: str = "</think>",
     *,
     around: str = NEWLINES,
-    always: bool = False,
     anywhere: bool = False,
     answer: str = "",
 ) -> ParserTable:
@@ -35,7 +34,6 @@ def tagged(
         opening: The tag that opens reasoning; by the template at the end of the prompt, or by the model.
         closing: The one that closes it.
         around: Characters that belong to the tags, next to them: inside, and behind the closing one.
-        always: Of a prompt that is not known: it has opened reasoning, as all of the family's do.
         anywhere: The opening tag counts in the middle of content too.
         answer: Name of the tag around content; empty: there is none.
     """
@@ -50,20 +48,8 @@ def tagged(
     return ParserTable(
         states={REASONING: TextState(into=REASONING, skip=around, exits=inside)},
         content_exits=outside + (_around_answer(answer) if answer else ()),
-        start=REASONING if opens(context, opening, always=always) else CONTENT,
+        start=REASONING if context.prompt.rstrip(WHITESPACE).endswith(opening) else CONTENT,
     )
-
-
-def opens(context: ParserContext, opening: str, *, always: bool) -> bool:
-    """Whether the model's first token is a thought."""
-    if context.prompt:
-        return context.prompt.rstrip(WHITESPACE).endswith(opening)
-    return always and _asks_for_thoughts(context)
-
-
-def _asks_for_thoughts(context: ParserContext) -> bool:
-    kwargs = context.template_kwargs
-    return kwargs.get("enable_thinking") is not False and kwargs.get("thinking") is not False
 
 
 def _around_answer(name: str) -> tuple[Exit, ...]:

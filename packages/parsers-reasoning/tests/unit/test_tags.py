@@ -7,7 +7,7 @@ import pytest
 from kernelet.contracts.parsing import CONTENT, REASONING, ParserContext
 from kernelet.testing.parsing.feed import Feed
 from kernelet.testing.parsing.sample import Parsed
-from kernelet_parsers_reasoning.tags import opens, tagged
+from kernelet_parsers_reasoning.tags import tagged
 
 
 def parse(text: str, prompt: str = "Hi", **options: object) -> Parsed:
@@ -44,21 +44,14 @@ def test_tags_around_the_answer():
 
 
 @pytest.mark.parametrize(
-    "prompt, found",
+    "prompt, start",
     [
-        ("", True),
-        ("Hi", False),
-        ("<|im_start|>assistant\n<think>\n", True),
-        ("What is <think>?", False),
-        ("<think>\n\n</think>\n\n", False),
+        ("", CONTENT),
+        ("Hi", CONTENT),
+        ("<|im_start|>assistant\n<think>\n", REASONING),
+        ("What is <think>?", CONTENT),
+        ("<think>\n\n</think>\n\n", CONTENT),
     ],
 )
-def test_the_end_of_the_prompt_says_whether_reasoning_is_open(prompt: str, found: bool):
-    assert opens(ParserContext(prompt=prompt), "<think>", always=True) is found
-    assert opens(ParserContext(prompt=prompt), "<think>", always=False) is (found and bool(prompt))
-
-
-@pytest.mark.parametrize("name", ["enable_thinking", "thinking"])
-def test_a_request_that_wants_no_thoughts_has_none_where_the_prompt_is_not_known(name: str):
-    assert tagged(ParserContext(template_kwargs={name: False}), always=True).start == CONTENT
-    assert tagged(ParserContext(template_kwargs={name: True}), always=True).start == REASONING
+def test_the_end_of_the_prompt_says_whether_reasoning_is_open(prompt: str, start: str):
+    assert tagged(ParserContext(prompt=prompt)).start == start
