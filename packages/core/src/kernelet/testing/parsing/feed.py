@@ -27,7 +27,7 @@ def spans_of(text: str, tokens: Iterable[str] = (), places: Iterable[int] = ()) 
         places: Where else the text is cut.
     """
     marks = sorted(tokens, key=len, reverse=True)
-    bounds = {0, len(text), *places}
+    bounds = {0, len(text), *(place for place in places if 0 < place < len(text))}
     whole: dict[int, int] = {}
     if marks:
         for found in re.finditer("|".join(map(re.escape, marks)), text):

@@ -91,7 +91,7 @@ def python_table(_: ParserContext) -> ParserTable:
     """``[f(a=1), g()]``, at the begin of an answer."""
     return ParserTable(
         states={"calls": PythonCallsState(to="behind"), "behind": TextState(exits=())},
-        content_exits=(Exit("[", "calls", at_start=True, keeps=True),),
+        content_exits=(Exit("[", "calls", at_start=True, keeps=True, opens=True),),
     )
 
 

@@ -61,7 +61,7 @@ def messages(capabilities: ToolParserCapabilities) -> list[ParsedMessage]:
     ]
 
 
-def calls_text(render: Render, *calls: tuple[str, Mapping[str, Any]]) -> str:
+def calls_text(render: Render, *calls: tuple[str, Mapping[str, Any] | str]) -> str:
     """An answer of calls alone."""
     return render(message_of(calls), TOOLS)
 

@@ -47,6 +47,7 @@ class Draft:
         self._drops = drops_calls
         self._expected: list[str] | None = None
         self._call: ToolCall | None = None
+        self._ids: set[str] = set()
         self._num_tokens = 0
         self._early: tuple[str, int] = ("", 0)
         self._skips = False
@@ -94,8 +95,9 @@ class Draft:
         """A call's name is known."""
         self.end()
         self._expected = None
-        used = {call.id for call in self._message.tool_calls}
-        self._call = ToolCall(id=name.id if name.id and name.id not in used else self._new_id(), name=name.name)
+        own = name.id if name.id not in self._ids else ""
+        self._call = ToolCall(id=own or self._new_id(), name=name.name)
+        self._ids.add(self._call.id)
         self.parameters = Parameters(self._schemas.get(name.name), self.arguments)
         if not self._drops:
             self._message.tool_calls.append(self._call)
