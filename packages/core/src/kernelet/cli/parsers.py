@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     trying.add_argument("--cut", type=int, metavar="N", help="feed the text in two pieces, split after character N")
     trying.add_argument("--tools", metavar="FILE", help="JSON list of the tools, for the types of their parameters")
-    trying.add_argument("--prompt", metavar="TEXT", default="", help="end of the prompt, where it opened the reasoning")
+    trying.add_argument(
+        "--prompt",
+        metavar="TEXT",
+        default="",
+        help="end of the prompt (default: what opens reasoning, if the text only ends it)",
+    )
     for one in (listing, trying):
         one.add_argument("--json", action="store_true", help="JSON")
         add_plugin_options(one)
@@ -129,11 +135,19 @@ def parsed(
 ) -> ParsedMessage:
     """What parsers make of a text, in which all markers are looked for.
 
+    Args:
+        parsers: By kind.
+        text: All of the answer.
+        cut: Where it is cut in two.
+        tools: As requests have them.
+        prompt: Its end; empty: it opened reasoning if the text has the end of reasoning without its begin.
+
     Raises:
         RequestFailedError: a parser failed.
     """
     from kernelet.engine.parsing import Parsers, functions_of
     from kernelet.text.detokenizer import Span
+    from kernelet.text.parsing.opened import opened_by_prompt
 
     tool, reasoning = parsers.get("tool"), parsers.get("reasoning")
     context = ParserContext(
@@ -142,6 +156,8 @@ def parsed(
         parses_tools=tool is not None,
         parses_reasoning=reasoning is not None,
     )
+    if reasoning is not None and not prompt:
+        context = replace(context, prompt=opened_by_prompt(reasoning.table(context), text))
     parser = Parsers(reasoning=reasoning).compile(tool, context).new_parser()
     for piece in (text,) if cut is None else (text[:cut], text[cut:]):
         parser.push([Span(piece, ())])

@@ -111,6 +111,16 @@ def test_a_prompt_that_opened_the_reasoning(parsers, tmp_path):
     assert (found["reasoning"], found["content"]) == ("a", "b")
 
 
+def test_a_text_that_ends_reasoning_without_its_begin(parsers, tmp_path):
+    """The prompt had it."""
+    (tmp_path / "t").write_text("a</think>b")
+    for cut in range(11):
+        found = json.loads(parsers("try", "thoughts", tmp_path / "t", "--json", "--cut", cut)[1])
+        assert (found["reasoning"], found["content"]) == ("a", "b")
+    found = json.loads(parsers("try", "thoughts", tmp_path / "t", "--json", "--prompt", "x")[1])
+    assert found["reasoning"] == ""
+
+
 TYPED = """
 from kernelet.contracts.parsing import *
 from kernelet.hookspecs import hookimpl
