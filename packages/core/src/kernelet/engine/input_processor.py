@@ -26,6 +26,8 @@ from kernelet.text.bad_words import bad_words_token_ids
 from kernelet.text.tokenizer import Tokenizer
 
 MAX_PRIORITY = 2**31 - 1
+LETTERS_A_TOKEN = 16
+"""Of a text that is longer than so many a token of the context, the beginning alone is tokenized at first."""
 
 GOLDEN = 0x9E3779B97F4A7C15
 MASK_64 = 2**64 - 1
@@ -140,16 +142,28 @@ class InputProcessor:
             PromptError: it has none of the forms, is empty or far too long, or has an id outside the vocabulary.
         """
         parsed = parse_prompt(prompt)
-        ids = parsed.token_ids
+        ids, context = parsed.token_ids, self._model.max_model_len
         if ids is None:
-            text, context = parsed.text or "", self._model.max_model_len
-            if self._tokenizer is not None and self._tokenizer.surely_exceeds(text, context):
+            text = parsed.text or ""
+            if self._exceeds(text, context):
                 raise PromptError(
                     f"the prompt has {len(text)} characters, more than a context of {context} tokens can hold: "
                     "shorten it"
                 )
             ids = self.encode(text, add_special_tokens=parsed.add_special_tokens)
+        if isinstance(ids, list) and len(ids) > context:
+            resolve_max_tokens(len(ids), None, context)
         return check_prompt_token_ids(ids, self._model.vocab_size)
+
+    def _exceeds(self, text: str, context: int) -> bool:
+        """Whether a text is too long, told without tokenizing all of it: what its beginning holds, it holds too."""
+        tokenizer, start = self._tokenizer, context * LETTERS_A_TOKEN
+        if tokenizer is None or tokenizer.surely_exceeds(text, context):
+            return tokenizer is not None
+        if len(text) <= start:
+            return False
+        # the cut may change the tokens beside it
+        return len(tokenizer.encode(text[:start], add_special_tokens=False)) > context + tokenizer.longest_token
 
     def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
         """The token ids of a text.

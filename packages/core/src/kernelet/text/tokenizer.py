@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 _MAX_ID: Final = 2**32 - 1
 REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
+LONG: Final = 8192
+"""Letters from which on a text is tokenized as a batch of one: the library then lets other threads run, and starts its
+own."""
 LETTERS_LOST: Final = 8
 """Where not every letter is in a token (dropped spaces, long unknown words), a text may be so much longer."""
 
@@ -127,6 +130,9 @@ class Tokenizer:
             PromptError: `text` is not a string, or not valid Unicode.
         """
         try:
+            if len(text) > LONG:
+                (encoding,) = self._backend.encode_batch_fast([text], add_special_tokens=add_special_tokens)
+                return list(encoding.ids)
             return list(self._backend.encode(text, add_special_tokens=add_special_tokens).ids)
         except TypeError as error:
             raise PromptError(_not_text(text)) from error

@@ -5,7 +5,7 @@ import pytest
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.platform import Capabilities, PlatformConfig
 from kernelet.contracts.sampling import SamplingParams
-from kernelet.engine.input_processor import InputProcessor, check_request_id, choice_seed
+from kernelet.engine.input_processor import LETTERS_A_TOKEN, InputProcessor, check_request_id, choice_seed
 from kernelet.errors import ParameterError, PromptError, RequestError
 from kernelet.testing.null.harness import null_engine_config
 from kernelet.text.tokenizer import Tokenizer
@@ -102,6 +102,39 @@ def test_bad_words_become_token_sequences(processor):
 def test_what_is_wrong_is_said_before_anything_runs(processor, prompt, params, error, message):
     with pytest.raises(error, match=message):
         prepare(processor, prompt, **params)
+
+
+def test_too_many_ids_are_told_by_their_number(processor):
+    """The last of them is no id: nothing has looked at it."""
+    with pytest.raises(PromptError, match="the prompt has 34 tokens, the context holds 32"):
+        prepare(processor, [1] * 33 + ["x"])
+
+
+def test_of_a_text_that_is_far_too_long_the_beginning_is_tokenized(null_folder):
+    asked = []
+
+    class Spied(Tokenizer):
+        longest_token = 40
+
+        def encode(self, text, *, add_special_tokens=True):
+            asked.append(len(text))
+            return super().encode(text, add_special_tokens=add_special_tokens)
+
+    processor = InputProcessor(Spied.from_folder(null_folder), MODEL, Platform(Settings(plugin="p")), {})
+    with pytest.raises(PromptError, match="1200 characters, more than a context of 32 tokens can hold"):
+        prepare(processor, "x" * 1200)
+    assert asked == [32 * LETTERS_A_TOKEN]
+
+
+def test_a_long_text_whose_tokens_fit_is_taken(null_folder):
+    class Long(Tokenizer):
+        longest_token = 40
+
+        def encode(self, text, *, add_special_tokens=True):
+            return super().encode(text[::40], add_special_tokens=add_special_tokens)
+
+    processor = InputProcessor(Long.from_folder(null_folder), MODEL, Platform(Settings(plugin="p")), {})
+    assert len(prepare(processor, "x" * 1200, max_tokens=1).prompt_token_ids) == 30
 
 
 def test_priority_is_checked(processor):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 import tokenizers
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, decoders, models, processors
 
 from kernelet.errors import PromptError, TokenizerError
-from kernelet.text.tokenizer import LETTERS_LOST, Tokenizer
+from kernelet.text.tokenizer import LETTERS_LOST, LONG, Tokenizer
 
 TEXTS = [
     "",
@@ -263,3 +264,34 @@ def test_a_huge_text_exceeds_without_being_tokenized(make_backend):
     tokenizer = Tokenizer(make_backend["byte_level"]())
     assert tokenizer.surely_exceeds("x" * (100 * tokenizer.longest_token + 1), 100)
     assert not tokenizer.surely_exceeds("x" * 100, 100)
+
+
+@pytest.mark.parametrize("adds", [True, False])
+@pytest.mark.parametrize("family", ["byte_level", "sentencepiece"])
+def test_long_texts_have_the_same_tokens(family, adds, make_backend):
+    backend = make_backend[family]()
+    text = "the dog <s>🙂é  " * LONG
+    expected = backend.encode(text, add_special_tokens=adds).ids
+    assert Tokenizer(backend).encode(text, add_special_tokens=adds) == expected
+
+
+def test_long_texts_let_other_threads_run(make_backend):
+    """`encode` of the library holds the interpreter's lock all the time; a batch does not."""
+    ours, asked = Tokenizer(make_backend["byte_level"]()), []
+    backend = ours._backend
+
+    def batch(texts, *, add_special_tokens):
+        asked.extend(texts)
+        return backend.encode_batch_fast(texts, add_special_tokens=add_special_tokens)
+
+    ours._backend = SimpleNamespace(encode=backend.encode, encode_batch_fast=batch)
+    ours.encode("x" * LONG)
+    assert asked == []
+    ours.encode("x" * (LONG + 1))
+    assert asked == ["x" * (LONG + 1)]
+
+
+@pytest.mark.parametrize("text", ["x" * LONG + "\ud800", ["x"] * (LONG + 1)])
+def test_long_prompts_that_are_no_text(text, make_backend):
+    with pytest.raises(PromptError, match=r"lone surrogate|should be a string"):
+        Tokenizer(make_backend["byte_level"]()).encode(text)
