@@ -82,6 +82,6 @@ def test_an_empty_variable_is_none():
 def test_an_empty_name_of_the_model_is_no_name(given):
     with pytest.raises(ConfigError, match=r"^--served-model-name: got an empty name"):
         resolve_serve_options({"served_model_name": given}, environ={})
-    with pytest.raises(ConfigError, match="^KERNELET_SERVED_MODEL_NAME: got an empty name"):
+    with pytest.raises(ConfigError, match=r"^KERNELET_SERVED_MODEL_NAME: got an empty name"):
         resolve_serve_options({}, environ={"KERNELET_SERVED_MODEL_NAME": ""})
     assert resolve_serve_options({}, environ={}).options.served_model_name == ()
