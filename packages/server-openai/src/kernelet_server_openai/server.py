@@ -71,6 +71,7 @@ class OpenAIServer(Server):
             for one in sockets:
                 one.close()
             await self._close_connections()
+            self._app.state.api.large.close()
             self._log.close()
 
     def stop(self) -> None:

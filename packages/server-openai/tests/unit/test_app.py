@@ -61,3 +61,19 @@ def test_every_route_has_its_answer_behind_the_limits(make_app, path):
     app = make_app(ScriptedEngine(), max_request_bytes=3)
     assert post(app, path, {"a": 1}).status == 413
     assert post(app, path, {}).status == 400
+
+
+def test_an_endpoint_gets_its_prefix_itself(make_app):
+    seen = []
+    app = make_app(ScriptedEngine(), endpoints=(make_endpoint(seen),))
+    assert get(app, "/console").body == b"mine"
+    assert call(app, "POST", "/console/").body == b"mine"
+    assert seen == [("/console", "/console"), ("/console/", "/console")]
+
+
+@pytest.mark.parametrize("method, path", [("POST", "/v1/completions/"), ("GET", "/v1/models/"), ("GET", "/live/")])
+def test_nobody_is_sent_elsewhere(make_app, method, path):
+    """The Host header would say where."""
+    reply = call(make_app(ScriptedEngine()), method, path, headers={"host": "evil.example"})
+    assert (reply.status, reply.error["type"]) == (404, "invalid_request_error")
+    assert "location" not in reply.headers

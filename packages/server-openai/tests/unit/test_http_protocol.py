@@ -1,12 +1,17 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import json
+import threading
 import time
 
 import pytest
 from null_server import LiveServer
 from scripted_engine import ScriptedEngine, choice, output
 
+from kernelet_server_openai import http_protocol
+from kernelet_server_openai import server as server_module
 from kernelet_server_openai.http_protocol import LARGEST_HEAD, MESSAGE
 from kernelet_server_openai.serving import disconnect
 
@@ -58,7 +63,7 @@ def test_a_client_that_does_not_read_is_cut(monkeypatch):
         text += "x" * 1_000_000
         items.append(output(choice(text, (1,))))
     engine = ScriptedEngine(*items, asyncio.Event())
-    body = b'{"messages":[{}],"stream":true}'
+    body = b'{"messages":[{"role":"user","content":"x"}],"stream":true}'
     with LiveServer(engine, client_timeout=0.2) as server, server.connect() as connection:
         head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
         connection.sendall(head + body)
@@ -68,3 +73,98 @@ def test_a_client_that_does_not_read_is_cut(monkeypatch):
             time.sleep(0.02)
         assert engine.running == 0
         assert not server.server._server.server_state.connections
+
+
+@pytest.fixture
+def short(monkeypatch):
+    monkeypatch.setattr(http_protocol, "HEAD_SECONDS", 0.3)
+
+
+def dripped(connection, pieces):
+    """Sends bytes one by one until the other side has had enough; what it said."""
+    connection.settimeout(0.02)
+    found = b""
+    for piece in itertools.chain.from_iterable(pieces):
+        try:
+            connection.sendall(bytes([piece]))
+            received = connection.recv(4096)
+        except TimeoutError:
+            continue
+        except ConnectionError:
+            return found
+        if not received:
+            return found
+        found += received
+    raise AssertionError("it took every byte")
+
+
+@pytest.mark.parametrize("begin", [b"", LINE, b"GET /live HTTP/1.1\r\nHost: x\r\n\r\n"], ids=["first", "rest", "next"])
+def test_headers_that_come_byte_by_byte_are_cut(short, live, begin):
+    with live.connect() as connection:
+        connection.sendall(begin)
+        found = dripped(connection, [LINE if begin != LINE else b"", b"X: ", itertools.repeat(97, 3000)])
+    assert found.endswith(http_protocol.LATE)
+    assert found.count(b"HTTP/1.1 408") == 1
+    assert found.count(b"HTTP/1.1 200") == (begin not in (b"", LINE))
+
+
+@pytest.mark.parametrize(
+    "begin, rest",
+    [
+        (b"", b""),
+        (b"\r\n", b"\r\n"),
+        (b"GET /live HTTP/1.1\r\nHost: x\r\nContent-Length: 9999\r\n\r\n", b"x"),
+    ],
+    ids=["silence", "empty lines", "a body that nobody reads"],
+)
+def test_a_connection_without_a_request_is_closed(short, live, begin, rest):
+    with live.connect() as connection:
+        connection.sendall(begin)
+        found = dripped(connection, [rest * 3000]) if rest else connection.recv(4096)
+    assert b"HTTP/1.1 408" not in found
+    assert found.count(b"HTTP/1.1 200") == begin.count(b"/live")
+
+
+def test_a_slow_answer_is_not_cut(monkeypatch):
+    """The head of a next request may begin meanwhile."""
+    monkeypatch.setattr(http_protocol, "HEAD_SECONDS", 0.05)
+    gate = threading.Event()
+
+    class Slow(ScriptedEngine):
+        async def generate(self, *arguments, **keywords):
+            await asyncio.to_thread(gate.wait, 60)
+            async for item in super().generate(*arguments, **keywords):
+                yield item
+
+    body = b'{"prompt":"x"}'
+    with LiveServer(Slow()) as server, server.connect() as connection:
+        head = b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
+        connection.sendall(head + body + b"GET /live")
+        time.sleep(0.3)
+        gate.set()
+        connection.sendall(b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        found = answer(connection)
+    assert found.count(b"HTTP/1.1 200") == 2
+
+
+def test_an_idle_connection_is_closed(monkeypatch):
+    monkeypatch.setattr(server_module, "KEEP_ALIVE_SECONDS", 0.1)
+    with LiveServer(ScriptedEngine()) as server, server.connect() as connection:
+        connection.sendall(LINE + b"\r\n")
+        assert answer(connection).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_clients_of_http_1_0_get_no_chunks(live, stream):
+    body = json.dumps({"prompt": "x", "stream": stream}).encode()
+    with live.connect() as connection:
+        connection.sendall(b"POST /v1/completions HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+        head, _, text = answer(connection).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200")
+    assert b"transfer-encoding" not in head
+    assert b"connection: close" in head
+    if stream:
+        assert text.startswith(b"data: {")
+        assert text.endswith(b"data: [DONE]\n\n")
+    else:
+        assert json.loads(text)["choices"][0]["text"] == "hello"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Send
 
+from kernelet.errors import PromptError
 from kernelet.request.prompts import check_prompt_token_ids
 from kernelet.text.tokenizer import Tokenizer
 from kernelet_server_openai.protocol.errors import ApiError, as_api_error
@@ -23,7 +23,12 @@ from kernelet_server_openai.protocol.tokens import (
 from kernelet_server_openai.routes.handlers import answer, described
 from kernelet_server_openai.serving.api import Api, api_of
 from kernelet_server_openai.serving.body import read_request
-from kernelet_server_openai.serving.sending import send_json
+from kernelet_server_openai.serving.sending import ENCODER, send_body
+
+MAX_LETTERS: Final = 2**20
+"""Of a text that is tokenized at once; contexts that hold more may be given more."""
+LETTERS_A_TOKEN: Final = 16
+"""More than tokens have, but for rules and runs of spaces."""
 
 
 def tokenizer_of(api: Api) -> Tokenizer:
@@ -43,31 +48,59 @@ async def tokenize(api: Api, body: TokenizeRequest, send: Send) -> None:
     try:
         text, adds = body.prompt, body.add_special_tokens
         if body.messages is not None:
-            prompt = await api.engine.chat_prompt(body.messages, **body.template())
+            template = body.template() | body.tool_use(None).template()
+            prompt = await api.engine.chat_prompt(body.conversation(), **template)
             text, adds = prompt.text, prompt.add_special_tokens
-        tokenizer = tokenizer_of(api)
-        tokens = await asyncio.to_thread(partial(tokenizer.encode, text or "", add_special_tokens=adds))
+        tokenizer, text = tokenizer_of(api), text or ""
+        check_length(text, api.engine.config.model.max_model_len)
+        encode = partial(encoded, api, tokenizer, text, adds=adds, strings=body.return_token_strs)
+        content = await api.large.run_aside(len(text), encode)
     except Exception as error:
         raise as_api_error(error, prompt="prompt" if body.messages is None else "messages") from error
+    await send_body(send, content)
+
+
+def check_length(text: str, context: int) -> None:
+    """Tokens take a hundred times the memory of their text.
+
+    Raises:
+        PromptError: it has too many.
+    """
+    most = max(MAX_LETTERS, context * LETTERS_A_TOKEN)
+    if len(text) > most:
+        raise PromptError(
+            f"the text has {len(text)} characters, {most} at most are tokenized at once, which is far more than a "
+            f"context of {context} tokens holds: send it in pieces"
+        )
+
+
+def encoded(api: Api, tokenizer: Tokenizer, text: str, *, adds: bool, strings: bool) -> bytes:
+    """The answer's body."""
+    tokens = tokenizer.encode(text, add_special_tokens=adds)
     content: dict[str, Any] = {
         "count": len(tokens),
         "max_model_len": api.engine.config.model.max_model_len,
         "tokens": tokens,
     }
-    if body.return_token_strs:
+    if strings:
         content["token_strs"] = [tokenizer.id_to_token(index) for index in tokens]
-    await send_json(send, content)
+    return ENCODER.encode(content)
 
 
 async def detokenize(api: Api, body: DetokenizeRequest, send: Send) -> None:
     """Sends the text of tokens."""
-    tokenizer, skips = tokenizer_of(api), body.skip_special_tokens
+    decode = partial(decoded, api, tokenizer_of(api), body.tokens, skips=body.skip_special_tokens)
     try:
-        ids = check_prompt_token_ids(body.tokens, api.engine.config.model.vocab_size) if body.tokens else []
+        content = await api.large.run_aside(len(body.tokens), decode)
     except Exception as error:
         raise as_api_error(error, prompt="tokens") from error
-    text = await asyncio.to_thread(partial(tokenizer.decode, ids, skip_special_tokens=skips))
-    await send_json(send, {"prompt": text})
+    await send_body(send, content)
+
+
+def decoded(api: Api, tokenizer: Tokenizer, tokens: list[int], *, skips: bool) -> bytes:
+    """The answer's body."""
+    ids = check_prompt_token_ids(tokens, api.engine.config.model.vocab_size) if tokens else []
+    return ENCODER.encode({"prompt": tokenizer.decode(ids, skip_special_tokens=skips)})
 
 
 def router() -> APIRouter:

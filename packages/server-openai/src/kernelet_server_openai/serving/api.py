@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from starlette.requests import Request
 
 from kernelet.contracts.serving import EngineClient, ServerContext
+from kernelet_server_openai.serving.large import LargeWork
 from kernelet_server_openai.serving.names import ServedNames
 from kernelet_server_openai.serving.responses_store import ResponseStore
 from kernelet_server_openai.settings import ServerSettings
@@ -23,6 +24,7 @@ class Api:
     Attributes:
         responses: What ``/v1/responses`` keeps.
         background: Its responses that run while nobody waits.
+        large: Runs what would hold up the event loop.
     """
 
     context: ServerContext
@@ -30,6 +32,7 @@ class Api:
     names: ServedNames
     responses: ResponseStore
     background: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    large: LargeWork = field(default_factory=LargeWork)
     started: int = field(default_factory=lambda: int(time.time()))
 
     @property

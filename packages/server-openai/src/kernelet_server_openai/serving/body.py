@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Final, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
 from kernelet_server_openai.protocol.base import Fields, read_fields
 from kernelet_server_openai.protocol.errors import ApiError
+from kernelet_server_openai.protocol.reading import MAX_IDS
 from kernelet_server_openai.serving.api import api_of
 from kernelet_server_openai.serving.sending import note
 
@@ -29,10 +31,14 @@ async def read_request(request: Request, kind: type[Body]) -> Body:
         raise ApiError(
             415, f"the body is {content_type[:100]!r}: send JSON, and say so (Content-Type: application/json)"
         )
+    coding = request.headers.get("content-encoding", "identity").strip().lower()
+    if coding not in {"identity", ""}:
+        raise ApiError(
+            415, f"the body is encoded ({coding[:100]!r}): send JSON as it is", headers={"accept-encoding": "identity"}
+        )
     try:
         async with asyncio.timeout(BODY_SECONDS):
             data = await request.body()
-        body = read_fields(kind, data)
     except TimeoutError as late:
         raise ApiError(
             408, f"the body did not come within {BODY_SECONDS:g} s", headers={"connection": "close"}
@@ -40,5 +46,8 @@ async def read_request(request: Request, kind: type[Body]) -> Body:
     except ClientDisconnect as gone:
         note(request.scope, disconnected=True)
         raise ApiError(400, "the body is not complete") from gone
-    api_of(request).names.check(getattr(body, "model", None))
+    api = api_of(request)
+    most = max(MAX_IDS, api.engine.config.model.max_model_len)
+    body = await api.large.run(len(data), partial(read_fields, kind, data, most))
+    api.names.check(getattr(body, "model", None))
     return body

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 from starlette.types import Scope, Send
 
-from kernelet.errors import PromptError
+from kernelet.engine.prompts import ParsedPrompt
 from kernelet.request.outputs import CompletionOutput, RequestOutput
 from kernelet_server_openai.protocol.completions import CompletionRequest, OnePrompt
 from kernelet_server_openai.protocol.errors import as_api_error
@@ -61,7 +60,7 @@ class CompletionAnswer:
     async def _answer(self, send: Send) -> None:
         request, engine = self._request, self._api.engine
         echo = Echo(request, engine.get_tokenizer())
-        jobs = [await self._job(place, prompt, echo) for place, prompt in enumerate(self._prompts)]
+        jobs = [self._job(place, prompt, echo) for place, prompt in enumerate(self._prompts)]
         if request.stream:
             chunks = CompletionChunks(self._heading, request, echo, len(jobs))
             return await stream_outputs(send, engine, jobs, chunks, self._scope)
@@ -70,22 +69,20 @@ class CompletionAnswer:
         await send_json(send, content)
         return None
 
-    async def _job(self, place: int, prompt: OnePrompt, echo: Echo) -> Job:
-        if isinstance(prompt, str) and not self._request.add_special_tokens:
-            prompt = await asyncio.to_thread(self._without_special_tokens, prompt)
+    def _job(self, place: int, prompt: OnePrompt, echo: Echo) -> Job:
         many = len(self._prompts) > 1
         return Job(
-            prompt=with_salt(prompt, self._request.cache_salt),
+            prompt=self._as_asked(prompt),
             params=echo.params(self._params),
             request_id=f"{self._heading.id}-{place}" if many else self._heading.id,
             priority=self._request.priority,
         )
 
-    def _without_special_tokens(self, text: str) -> list[int]:
-        tokenizer = self._api.engine.get_tokenizer()
-        if tokenizer is None:
-            raise PromptError("the model has no tokenizer: give token ids")
-        return tokenizer.encode(text, add_special_tokens=False)
+    def _as_asked(self, prompt: OnePrompt) -> object:
+        salt = self._request.cache_salt
+        if isinstance(prompt, str) and not self._request.add_special_tokens:
+            return ParsedPrompt(text=prompt, cache_salt=salt or "", add_special_tokens=False)
+        return with_salt(prompt, salt)
 
 
 def completion(

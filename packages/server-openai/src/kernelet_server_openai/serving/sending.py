@@ -18,7 +18,11 @@ DONE = b"data: [DONE]\n\n"
 
 async def send_json(send: Send, content: object, status: int = 200) -> None:
     """A whole answer. What JSON has no number for becomes null."""
-    body = ENCODER.encode(content)
+    await send_body(send, ENCODER.encode(content), status)
+
+
+async def send_body(send: Send, body: bytes, status: int = 200) -> None:
+    """A whole answer that is JSON already."""
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -4,6 +4,9 @@ import pytest
 from asgi_calls import post
 from scripted_engine import ScriptedEngine
 
+from kernelet_server_openai.routes import tokens
+from kernelet_server_openai.serving.large import LargeWork
+
 
 def test_a_text(make_app, engine):
     found = post(make_app(engine), "/tokenize", {"prompt": "aé", "return_token_strs": True}).json()
@@ -56,3 +59,29 @@ def test_a_model_without_a_tokenizer(make_app):
         reply = post(make_app(ScriptedEngine()), path, body)
         assert reply.status == 400
         assert "no tokenizer" in reply.error["message"]
+
+
+def test_a_text_that_is_far_too_long_is_not_tokenized(make_app, engine, monkeypatch):
+    app = make_app(engine)
+    most = 256 * tokens.LETTERS_A_TOKEN
+    monkeypatch.setattr(tokens, "MAX_LETTERS", 10)
+    assert post(app, "/tokenize", {"prompt": "x" * most}).json()["count"] == most
+    reply = post(app, "/tokenize", {"prompt": "x" * (most + 1)})
+    assert (reply.status, reply.error["param"]) == (400, "prompt")
+    assert f"has {most + 1} characters, {most} at most are tokenized at once" in reply.error["message"]
+    chat = post(app, "/tokenize", {"messages": [{"role": "user", "content": "x" * most}]})
+    assert (chat.status, chat.error["param"]) == (400, "messages")
+
+
+def test_long_texts_have_threads_of_their_own(make_app, engine, monkeypatch):
+    asked = []
+
+    async def run_aside(self, size, function):
+        asked.append(size)
+        return function()
+
+    monkeypatch.setattr(LargeWork, "run_aside", run_aside)
+    app = make_app(engine)
+    assert post(app, "/tokenize", {"prompt": "x" * 70}).json()["count"] == 70
+    assert post(app, "/detokenize", {"tokens": [120] * 80}).json()["prompt"] == "x" * 80
+    assert asked == [70, 80]

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import gzip
+import threading
+
 import pytest
 from asgi_calls import post
 from scripted_engine import ScriptedEngine
 
+from kernelet_server_openai.protocol.base import read_fields
 from kernelet_server_openai.serving import body as module
+from kernelet_server_openai.serving.large import LARGE
 
 CHAT = "/v1/chat/completions"
 
@@ -33,7 +38,7 @@ def test_a_model_that_is_not_served(make_app):
 
 
 def test_a_body_in_pieces(make_app):
-    reply = post(make_app(ScriptedEngine()), CHAT, body=[b'{"messages"', b": [{}]", b"}"])
+    reply = post(make_app(ScriptedEngine()), CHAT, body=[b'{"messages"', b': [{"role": "user", "content": ""}]', b"}"])
     assert reply.status == 200
 
 
@@ -42,3 +47,36 @@ def test_a_body_that_does_not_come(make_app, monkeypatch):
     reply = post(make_app(ScriptedEngine()), CHAT, body=[b"{", None])
     assert (reply.status, reply.headers["connection"]) == (408, "close")
     assert reply.error["type"] == "invalid_request_error"
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br, gzip", "GZIP"])
+def test_a_body_that_is_encoded(make_app, coding):
+    headers = {"content-encoding": coding, "content-type": "application/json"}
+    reply = post(make_app(ScriptedEngine()), CHAT, body=gzip.compress(b"{}"), headers=headers)
+    assert (reply.status, reply.headers["accept-encoding"]) == (415, "identity")
+    assert "send JSON as it is" in reply.error["message"]
+    headers["content-encoding"] = "identity"
+    assert post(make_app(ScriptedEngine()), CHAT, body=b"{}", headers=headers).status == 400
+
+
+@pytest.mark.parametrize("extra, is_large", [(0, False), (LARGE, True)])
+def test_a_large_body_is_read_on_another_thread(make_app, monkeypatch, extra, is_large):
+    threads = []
+
+    def read(kind, *arguments):
+        threads.append(threading.current_thread())
+        return read_fields(kind, *arguments)
+
+    monkeypatch.setattr(module, "read_fields", read)
+    content = {"messages": [{"role": "user", "content": "x" * extra}], "max_tokens": 1}
+    assert post(make_app(ScriptedEngine()), CHAT, content).status == 200
+    assert [thread is not threading.current_thread() for thread in threads] == [is_large]
+
+
+def test_a_context_that_holds_more_may_be_asked_for(make_app, monkeypatch):
+    engine = ScriptedEngine()
+    monkeypatch.setattr(module, "MAX_IDS", 63)
+    body = {"prompt": [1] * 64}
+    assert post(make_app(engine), "/v1/completions", body).status == 200
+    assert post(make_app(engine), "/v1/completions", {"prompt": [1] * 65}).error["param"] == "prompt"
+    assert len(engine.asked) == 1

@@ -5,6 +5,7 @@ from asgi_calls import post
 from scripted_engine import DONE, ScriptedEngine, asked, choice, lp, output
 
 from kernelet.contracts.sampling import SamplingParams
+from kernelet.engine.prompts import ParsedPrompt
 from kernelet.errors import EngineDeadError, ParameterError, PromptError
 from kernelet_server_openai.protocol.completions import Completion
 
@@ -101,9 +102,11 @@ def test_what_is_refused_never_reaches_the_engine(make_app, fields, param):
     assert not engine.asked
 
 
-def test_a_model_without_a_tokenizer_takes_no_text_without_special_tokens(make_app):
-    reply = complete(make_app(ScriptedEngine(DONE)), add_special_tokens=False)
-    assert (reply.status, reply.error["param"]) == (400, "prompt")
+def test_the_engine_tokenizes_texts_without_special_tokens_too(make_app):
+    """It checks their lengths."""
+    engine = ScriptedEngine(DONE)
+    complete(make_app(engine), add_special_tokens=False, cache_salt="s")
+    assert engine.asked[0][0] == ParsedPrompt(text="abc", cache_salt="s", add_special_tokens=False)
 
 
 def test_no_special_tokens_are_added_where_none_are_wanted(make_app, engine):
