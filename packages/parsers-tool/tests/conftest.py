@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-FORMS = {"TestDeepseekV3", "TestHarmony", "TestHermes", "TestLlama4Pythonic", "TestMistral", "TestQwen3Coder"}
+FORMS = {"TestHarmony", "TestHermes", "TestPackage", "TestQwen3Coder"}
+SECONDS = {"TestGlm47", "TestMistralList", "TestMistralWithIds", "TestStep3p5"}
+"""The same table as another class has, with another template."""
 COSTLY = {
     "test_calls_come_back",
     "test_choices_share_nothing",
@@ -22,9 +24,9 @@ COSTLY = {
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if isinstance(item, pytest.Function) and item.originalname in COSTLY and not _first(item):
+        if isinstance(item, pytest.Function) and item.cls is not None and _is_long(item, item.cls.__name__):
             item.add_marker(pytest.mark.long)
 
 
-def _first(item: pytest.Function) -> bool:
-    return item.cls is None or item.cls.__name__ in FORMS
+def _is_long(item: pytest.Function, suite: str) -> bool:
+    return suite in SECONDS or (item.originalname in COSTLY and suite not in FORMS)
