@@ -6,7 +6,7 @@ A vendor writes a table of states. The machine of ``kernelet.text.parsing`` take
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -230,6 +230,51 @@ class ParserTable:
     start: str = CONTENT
     whole: str = ""
     new_id: Callable[[], str] | None = None
+
+
+def exits_of(state: State) -> tuple[Exit, ...]:
+    """The exits of a state that markers end; none of others."""
+    return () if isinstance(state, ArgumentsState | JsonCallsState | PythonCallsState) else state.exits
+
+
+def check_table(table: ParserTable) -> None:
+    """What can be said of a table without a text.
+
+    Raises:
+        ValueError: A state is missing, or two markers cannot be told apart.
+    """
+    if CONTENT in table.states:
+        raise ValueError(f"a table has the state {CONTENT!r}, which is shared: use content_exits")
+    states = {CONTENT: TextState(exits=table.content_exits)} | dict(table.states)
+    for name, state in states.items():
+        check_markers(exits_of(state))
+        for to in _targets(state):
+            if to not in states:
+                raise ValueError(f"state {name!r} goes to {to!r}, which the table does not have")
+    if table.start not in states:
+        raise ValueError(f"the table begins with {table.start!r}, which it does not have")
+
+
+def check_markers(exits: Sequence[Exit]) -> None:
+    """What can be said of the markers of one state.
+
+    Raises:
+        ValueError: One is empty, or begins another one.
+    """
+    for one in exits:
+        if not one.parts or not all(one.parts):
+            raise ValueError(f"an exit to {one.to!r} has an empty marker")
+        for other in exits:
+            head, last = one.parts[:-1], one.parts[-1]
+            begins = len(head) < len(other.parts) and head == other.parts[: len(head)]
+            if one is not other and begins and other.parts[len(head)].startswith(last):
+                raise ValueError(f"the marker {one.parts} begins {other.parts}: it would always come first")
+
+
+def _targets(state: State) -> list[str]:
+    if isinstance(state, ArgumentsState | JsonCallsState | PythonCallsState):
+        return [state.to]
+    return [] if isinstance(state, HeaderState) else [exit_.to for exit_ in state.exits]
 
 
 @dataclass(frozen=True, kw_only=True)

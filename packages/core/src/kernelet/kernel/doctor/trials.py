@@ -36,7 +36,7 @@ from kernelet.contracts.model import (
 )
 from kernelet.contracts.offer import Offer, Settings
 from kernelet.contracts.op import DENSE, Op, OpOffer, Support, WeightKernel, WeightKernelOffer
-from kernelet.contracts.parsing import ParserContext, ParserTable, ReasoningParserOffer, ToolParserOffer
+from kernelet.contracts.parsing import ParserContext, ParserTable, ReasoningParserOffer, ToolParserOffer, check_table
 from kernelet.contracts.platform import Device, PlatformOffer
 from kernelet.contracts.quant import QuantizationMethod, QuantOffer
 from kernelet.contracts.sampling import LogitsProcessor, LogitsProcessorOffer
@@ -221,6 +221,7 @@ def _parser(subject: Subject) -> None:
     table = subject.target(ParserContext())
     if not isinstance(table, ParserTable):
         raise PluginError(f"{subject.offer.target} returned {type(table).__name__}, not ParserTable")
+    check_table(table)
 
 
 def _stat_logger(subject: Subject) -> None:

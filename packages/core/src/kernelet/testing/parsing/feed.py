@@ -7,13 +7,13 @@ import random
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from kernelet.contracts.parsing import ParserTable
+from kernelet.contracts.parsing import ParserTable, exits_of
 from kernelet.request.message import ParsedMessage
 from kernelet.testing.parsing.sample import Parsed, parsed
 from kernelet.testing.verdict import check
 from kernelet.text.detokenizer import Span
 from kernelet.text.parsing.machine import OutputParser
-from kernelet.text.parsing.table import CompiledTable, exits_of
+from kernelet.text.parsing.table import CompiledTable
 
 NewParser = Callable[..., OutputParser]
 

@@ -18,6 +18,7 @@ from kernelet.contracts.parsing import (
     ParserTable,
     ReasoningParserOffer,
     TextState,
+    exits_of,
 )
 from kernelet.testing.offered import Offered
 from kernelet.testing.parsing.draw import Case, Shape, cases, message_of
@@ -26,7 +27,7 @@ from kernelet.testing.parsing.sample import Sample
 from kernelet.testing.parsing.suite import ParserSuite, Render, context_of
 from kernelet.testing.search import SEARCH
 from kernelet.testing.verdict import check
-from kernelet.text.parsing.table import combine, exits_of
+from kernelet.text.parsing.table import combine
 
 Target = Callable[[ParserContext], Any]
 

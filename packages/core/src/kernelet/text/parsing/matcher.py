@@ -10,7 +10,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kernelet.contracts.parsing import WHITESPACE
+from kernelet.contracts.parsing import WHITESPACE, check_markers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -88,6 +88,8 @@ class Patterns:
     """
 
     def __init__(self, exits: Iterable[Exit], is_token: Callable[[str], bool]) -> None:
+        exits = tuple(exits)
+        check_markers(exits)
         self.all = tuple(_pattern(exit_, is_token) for exit_ in exits)
         self.first = _characters(self.all)
         self.later = _characters(pattern for pattern in self.all if not pattern.anchored)
@@ -96,7 +98,6 @@ class Patterns:
         self.root = Node(())
         self._known = {symbol for item in items for symbol in ([item] if isinstance(item, str) else item)}
         self._nodes = {self.root.places: self.root}
-        _check_prefixes([pattern.exit for pattern in self.all])
 
     def move(self, node: Node, symbol: str, *, fresh: bool) -> Move:
         """What a symbol does.
@@ -142,8 +143,6 @@ def _is_token_item(item: Item) -> bool:
 
 
 def _pattern(exit_: Exit, is_token: Callable[[str], bool]) -> Pattern:
-    if not exit_.parts or not all(exit_.parts):
-        raise ValueError(f"an exit to {exit_.to!r} has an empty marker")
     items: list[Item] = []
     run = exit_.before + (WHITESPACE if exit_.at_start else "")
     for part in exit_.parts:
@@ -159,16 +158,6 @@ def _first_symbols(items: tuple[Item, ...]) -> set[str]:
     if isinstance(first, str):
         return {first}
     return set(first) | _first_symbols(items[1:])
-
-
-def _check_prefixes(exits: list[Exit]) -> None:
-    for one in exits:
-        for other in exits:
-            if one is not other and one.parts == other.parts[: len(one.parts)]:
-                raise ValueError(f"the marker {one.parts} begins {other.parts}: it would always come first")
-            same_head = one.parts[:-1] == other.parts[: len(one.parts) - 1] and len(one.parts) <= len(other.parts)
-            if one is not other and same_head and other.parts[len(one.parts) - 1].startswith(one.parts[-1]):
-                raise ValueError(f"the marker {one.parts} begins {other.parts}: it would always come first")
 
 
 class Matcher:

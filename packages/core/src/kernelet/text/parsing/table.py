@@ -19,6 +19,8 @@ from kernelet.contracts.parsing import (
     PythonCallsState,
     State,
     TextState,
+    check_table,
+    exits_of,
 )
 from kernelet.text.parsing.json_calls import ArgumentsScanner, JsonCallsScanner
 from kernelet.text.parsing.marked import (
@@ -32,7 +34,7 @@ from kernelet.text.parsing.matcher import Patterns
 from kernelet.text.parsing.python_calls import PythonCallsScanner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable
 
     from kernelet.text.parsing.draft import Draft
     from kernelet.text.parsing.scanner import Scanner
@@ -101,24 +103,14 @@ class CompiledTable:
     """
 
     def __init__(self, table: ParserTable, is_token: Callable[[str], bool] = lambda _: False) -> None:
+        check_table(table)
         self.table = table
         self._states = {CONTENT: TextState(exits=table.content_exits)} | dict(table.states)
-        if CONTENT in table.states:
-            raise ValueError(f"a table has the state {CONTENT!r}, which is shared: use content_exits")
-        self._check()
         self._compiled = {
             name: CompiledState(state, Patterns(exits_of(state), is_token)) for name, state in self._states.items()
         }
         markers = {part for state in self._states.values() for exit_ in exits_of(state) for part in exit_.parts}
         self.tokens = frozenset(marker for marker in markers if is_token(marker))
-
-    def _check(self) -> None:
-        for name, state in self._states.items():
-            for to in _targets(state):
-                if to not in self._states:
-                    raise ValueError(f"state {name!r} goes to {to!r}, which the table does not have")
-        if self.table.start not in self._states:
-            raise ValueError(f"the table begins with {self.table.start!r}, which it does not have")
 
     def scanner(self, name: str, draft: Draft, *, fresh: bool) -> Scanner:
         """What reads a stay in a state."""
@@ -146,14 +138,3 @@ class CompiledTable:
         """What text of this state becomes: ``CONTENT``, ``REASONING``, or empty."""
         state = self._states[name]
         return state.into if isinstance(state, TextState) else ""
-
-
-def exits_of(state: State) -> Collection[Exit]:
-    """The exits of a state that markers end; none of others."""
-    return () if isinstance(state, ArgumentsState | JsonCallsState | PythonCallsState) else state.exits
-
-
-def _targets(state: State) -> list[str]:
-    if isinstance(state, ArgumentsState | JsonCallsState | PythonCallsState):
-        return [state.to]
-    return [] if isinstance(state, HeaderState) else [exit_.to for exit_ in state.exits]

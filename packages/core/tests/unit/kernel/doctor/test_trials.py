@@ -19,7 +19,7 @@ from kernelet.contracts.model import (
 )
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.op import Op, OpOffer, Support, WeightKernel, WeightKernelOffer
-from kernelet.contracts.parsing import ParserTable, ReasoningParserOffer, ToolParserOffer
+from kernelet.contracts.parsing import CONTENT, ParserTable, ReasoningParserOffer, ToolParserOffer
 from kernelet.contracts.platform import PlatformOffer
 from kernelet.contracts.quant import QuantizationMethod, QuantOffer
 from kernelet.contracts.sampling import LogitsProcessor, LogitsProcessorOffer
@@ -129,7 +129,7 @@ class NoEndpoint(Endpoint):
 
 
 def no_calls(context):
-    return ParserTable(start="content" if context.tools == () else "nowhere")
+    return ParserTable(start=CONTENT if context.tools == () else "nowhere")
 
 
 BOTH = ["implements its contract", "made with the plugin's options"]
@@ -247,6 +247,7 @@ class Fussy(Source):
         (WEIGHTS, Keyless, PluginError, r"Keyless.__init__ cannot be called as the contract does, with \(folder\)"),
         (CacheSpecOffer(name="a", target="m:A", kind="own"), FullGroupManager, NotHereError, "the cache spec own"),
         (GOOD[-1][0], lambda context: {}, PluginError, "m:a returned dict, not ParserTable"),
+        (GOOD[-1][0], lambda context: ParserTable(start="nowhere"), ValueError, "begins with 'nowhere'"),
         (GOOD[-2][0], {}, PluginError, "m:a is a dict, which cannot be called"),
     ],
 )

@@ -16,6 +16,7 @@ from kernelet.contracts.parsing import (
     PythonCallsState,
     TextState,
     Turn,
+    exits_of,
 )
 from kernelet.text.parsing.draft import Draft
 from kernelet.text.parsing.json_calls import ArgumentsScanner, JsonCallsScanner
@@ -27,7 +28,7 @@ from kernelet.text.parsing.marked import (
     TextScanner,
 )
 from kernelet.text.parsing.python_calls import PythonCallsScanner
-from kernelet.text.parsing.table import CompiledTable, combine, exits_of
+from kernelet.text.parsing.table import CompiledTable, combine
 
 END = Exit("</think>", CONTENT)
 CALL = Exit("<call>", "calls", opens=True)
