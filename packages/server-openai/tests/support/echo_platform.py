@@ -36,7 +36,7 @@ from kernelet.testing.null.worker import NullWorker
 
 EOS, USER, ASSISTANT = 257, 258, 259
 MARKERS = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<call>")
-VOCAB = 260 + len(MARKERS)
+PLUGINS = ("core", "echo_platform:plugin")
 
 
 class EchoWorker(NullWorker):
@@ -117,14 +117,16 @@ def thoughts(context: ParserContext) -> ParserTable:
     )
 
 
-def echo_engine(folder: Path, **options: object) -> AsyncLLM:
+def echo_engine(
+    folder: Path, markers: Sequence[str] = MARKERS, plugins: Sequence[str] = PLUGINS, **options: object
+) -> AsyncLLM:
     """An engine on the platform; its tokens are bytes, and the markers."""
-    path = write_model(folder, null_config(max_model_len=4096, vocab_size=VOCAB))
+    path = write_model(folder, null_config(max_model_len=4096, vocab_size=260 + len(markers)))
     tokenizer = Tokenizer.from_file(str(path / "tokenizer.json"))
-    tokenizer.add_special_tokens([AddedToken(marker, special=True) for marker in MARKERS])
+    tokenizer.add_special_tokens([AddedToken(marker, special=True) for marker in markers])
     tokenizer.save(str(path / "tokenizer.json"))
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
             if name.startswith("KERNELET_"):
                 patch.delenv(name)
-        return AsyncLLM(str(path), plugins=["core", "echo_platform:plugin"], platform="echo", **options)
+        return AsyncLLM(str(path), plugins=list(plugins), platform="echo", **options)
