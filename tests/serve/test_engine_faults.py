@@ -1,4 +1,7 @@
-"""The engine's process dies or stands still under load; with ``--restart-engine`` another one takes its place."""
+"""The engine's process, or a worker's, dies or stands still under load: with ``--restart-engine`` others take over.
+
+Workers of a model that computes: ``test_worker_faults.py``.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ AGAIN = 60
 
 @pytest.fixture(scope="module")
 def restarting(serve):
-    with serve("--restart-engine") as running:
+    with serve("--restart-engine", "--tensor-parallel-size", 2, "--engine-silence-timeout", 5) as running:
         yield running
 
 
@@ -27,18 +30,20 @@ def status(server, path="/ready"):
     "fault",
     [pytest.param(signal.SIGKILL, id="dies"), pytest.param(signal.SIGSTOP, id="stands still", marks=pytest.mark.long)],
 )
-def test_its_requests_fail_clearly_and_others_go_on(restarting, known, fault):
+@pytest.mark.parametrize("role", ["engine", "worker"])
+def test_requests_fail_clearly_and_others_go_on(restarting, known, role, fault):
     server = restarting
 
     async def run():
         async with checked_load(server.url, CLIENTS, known, "null") as load:
             await until(lambda: load.answered >= CLIENTS, "answers come")
-            (engine,) = server.pids("engine")
-            os.kill(engine, fault)
+            gone = server.pids("engine") + server.pids("worker")
+            assert len(gone) == 3
+            os.kill(server.pids(role)[-1], fault)
             await until(lambda: status(server) == 503, "it is not ready")
             assert status(server, "/live") == 200
             await until(lambda: status(server) == 200, "it is ready again")
-            assert server.pids("engine") != [engine]
+            assert not set(gone) & set(server.pids())
             answered = load.answered
             await until(lambda: load.answered >= answered + AGAIN, "answers come again")
         return load
