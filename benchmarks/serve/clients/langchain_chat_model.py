@@ -9,7 +9,9 @@ from langchain_tests.integration_tests import ChatModelIntegrationTests
 
 
 class TestChatModel(ChatModelIntegrationTests):
-    """What needs tools or a grammar is refused by the server until a package for it is installed, so it is skipped."""
+    """What needs a grammar is refused by the server until a package for it is installed, so it is skipped; so is what
+    needs a model that calls tools, which the demo model does not.
+    """
 
     @property
     def chat_model_class(self) -> type[ChatOpenAI]:

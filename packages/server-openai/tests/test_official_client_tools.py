@@ -276,5 +276,9 @@ def test_a_next_turn_with_results(client):
 
 def test_effort_turns_thinking_off_where_the_template_can(client):
     assert client.chat.completions.create(**asking("x", reasoning_effort="none")).choices
-    with pytest.raises(openai.BadRequestError, match="reasoning_effort"):
+    with pytest.raises(openai.BadRequestError, match="leave it out") as caught:
         client.chat.completions.create(**asking("x", reasoning_effort="low"))
+    assert caught.value.param == "reasoning_effort"
+    with pytest.raises(openai.BadRequestError, match="leave it out") as caught:
+        client.responses.create(**answering("x", reasoning={"effort": "low"}))
+    assert caught.value.param == "reasoning.effort"

@@ -108,7 +108,7 @@ class LLM(PoolingLLM, StartedEngine):
             sampling_params: For all, or one each; None: the defaults.
             use_tqdm: Show a progress bar, in a terminal.
             template: ``chat_template`` (name or source), ``add_generation_prompt``, ``continue_final_message``,
-                ``tools``, ``chat_template_kwargs``.
+                ``tools``, ``chat_template_kwargs``, ``reasoning_effort``.
 
         Raises:
             ChatTemplateError: the model has no template, or it refused the messages.

@@ -94,6 +94,7 @@ class ChatTemplate:
         Raises:
             ChatTemplateError: No template, messages of the wrong shape, a variable that the template does not know,
                 or the template failed or refused the messages.
+            ParameterError: ``reasoning_effort``, of which the template knows nothing.
         """
         if continue_final_message and add_generation_prompt:
             raise ChatTemplateError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kernelet.errors import ChatTemplateError
+from kernelet.errors import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -25,7 +25,7 @@ def effort_variables(effort: str, known: AbstractSet[str]) -> dict[str, Any]:
         known: Variables that the template reads.
 
     Raises:
-        ChatTemplateError: The template knows neither levels nor a switch.
+        ParameterError: The template knows neither levels nor a switch.
     """
     switch = next((name for name in _SWITCHES if name in known), None)
     if _LEVEL in known and not (effort == NONE and switch):
@@ -34,6 +34,5 @@ def effort_variables(effort: str, known: AbstractSet[str]) -> dict[str, Any]:
         return {switch: effort != NONE}
     if effort == NONE:
         return {}
-    raise ChatTemplateError(
-        f"reasoning_effort: this chat template has no variable for it ({', '.join((_LEVEL, *_SWITCHES))}): leave it out"
-    )
+    names = ", ".join((_LEVEL, *_SWITCHES))
+    raise ParameterError(_LEVEL, f"this chat template has no variable for it ({names}): leave it out")

@@ -37,7 +37,7 @@ def checked_message(message: Mapping[str, Any], where: str) -> dict[str, Any]:
     if calls:
         place = f"{where}.tool_calls"
         made["tool_calls"] = [checked_call(call, f"{place}[{n}]") for n, call in enumerate(a_list(calls, place))]
-    elif len(made) == 1:
+    elif "content" not in made and (made["role"] != "assistant" or len(made) == 1):
         raise wrong(f"{where}.content", "is missing: give a text or a list of text parts")
     return made
 

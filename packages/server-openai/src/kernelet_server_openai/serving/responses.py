@@ -24,7 +24,7 @@ from kernelet_server_openai.serving.sending import note, send_json, send_part, s
 
 logger = logging.getLogger(__name__)
 
-NAMES = {"max_tokens": "max_output_tokens", "logprobs": "top_logprobs"}
+NAMES = {"max_tokens": "max_output_tokens", "logprobs": "top_logprobs", "reasoning_effort": "reasoning.effort"}
 """The client's names of the engine's fields."""
 
 

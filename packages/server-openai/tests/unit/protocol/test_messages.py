@@ -62,6 +62,8 @@ def test_a_call_has_what_templates_know():
         ({"content": "x"}, ".role"),
         ({"role": 1, "content": "x"}, ".role"),
         ({"role": "user"}, ".content"),
+        ({"role": "assistant", "content": None, "tool_calls": []}, ".content"),
+        ({"role": "tool", "tool_call_id": "1"}, ".content"),
         ({"role": "user", "content": 5}, ".content"),
         ({"role": "user", "content": ["x"]}, ".content[0]"),
         ({"role": "user", "content": [{"type": "image_url"}]}, ".content[0].type"),
