@@ -27,8 +27,8 @@ from kernelet.hookspecs import hookimpl
 from kernelet.testing.null.plugin import NullPlugin
 from kernelet.testing.null.worker import NullWorker
 
-POOL_THREAD = "asyncio_"
-"""The event loop's own threads, started as they are needed and kept."""
+POOL_THREADS = "asyncio_", "large_"
+"""Threads of the event loop and of the server for what takes long: started as they are needed, and kept."""
 
 KEPT = "kernelet.contracts.stats.StepStats"
 """The last step's are kept, and counted only where they hold something."""
@@ -125,7 +125,7 @@ def census() -> dict:
         or type(one) is asyncio.Task
     )
     objects.pop(KEPT, None)
-    threads = sorted(one.name for one in threading.enumerate() if not one.name.startswith(POOL_THREAD))
+    threads = sorted(one.name for one in threading.enumerate() if not one.name.startswith(POOL_THREADS))
     return {"objects": objects, "threads": threads}
 
 

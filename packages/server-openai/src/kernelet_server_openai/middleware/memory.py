@@ -37,6 +37,7 @@ class Memory:
             size += len(message.get("body", b""))
             await send(message)
 
+        self._large.begin()
         try:
             await self._app(scope, received, sent)
         finally:

@@ -20,6 +20,9 @@ THREADS: Final = 2
 GIVE_BACK_BYTES: Final = 256 * 1024
 """A request or an answer of that size leaves memory behind."""
 
+BURST: Final = 256
+"""So many requests at once leave memory behind too."""
+
 GIVE_BACK_SECONDS: Final = 0.5
 """How long nothing large may have come before memory is given back: the next one would ask for it again."""
 
@@ -31,6 +34,7 @@ class LargeWork:
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="large")
         self._trim = trimmer()
         self._waiting: asyncio.TimerHandle | None = None
+        self._open = self._most = 0
 
     async def run(self, size: int, function: Callable[[], T]) -> T:
         """The result of a function, which takes time that grows with a size. Small ones are called at once."""
@@ -41,10 +45,17 @@ class LargeWork:
         pool = None if size < LARGE else self._pool
         return await asyncio.get_running_loop().run_in_executor(pool, function)
 
+    def begin(self) -> None:
+        """A request has come."""
+        self._open += 1
+        self._most = max(self._most, self._open)
+
     def done(self, size: int) -> None:
-        """Something of that size has come to its end."""
-        if size < GIVE_BACK_BYTES:
+        """A request and its answer, of that size together, have come to their end."""
+        self._open -= 1
+        if size < GIVE_BACK_BYTES and not (self._most >= BURST and self._open < BURST // 8):
             return
+        self._most = self._open
         if self._waiting is not None:
             self._waiting.cancel()
         self._waiting = asyncio.get_running_loop().call_later(GIVE_BACK_SECONDS, self._give_back)

@@ -10,7 +10,10 @@ from kernelet_server_openai.middleware.memory import Memory
 
 class Told:
     def __init__(self):
-        self.sizes = []
+        self.sizes, self.begun = [], 0
+
+    def begin(self):
+        self.begun += 1
 
     def done(self, size):
         self.sizes.append(size)
@@ -28,7 +31,7 @@ def test_requests_and_answers_count():
 
     reply = call(Memory(app, told), "POST", "/", body=[b"12345", b"678"])
     assert reply.body == b"1234"
-    assert told.sizes == [12]
+    assert (told.sizes, told.begun) == ([12], 1)
 
 
 def test_one_that_fails_counts_too():

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from kernelet_server_openai.serving import large
-from kernelet_server_openai.serving.large import GIVE_BACK_BYTES, LARGE, THREADS, LargeWork
+from kernelet_server_openai.serving.large import BURST, GIVE_BACK_BYTES, LARGE, THREADS, LargeWork
 
 LEFT_BEHIND = """
 import asyncio, os, sys
@@ -111,6 +111,26 @@ def test_memory_is_given_back_once_nothing_large_comes(monkeypatch):
         assert given[0] is not threading.current_thread()
 
     with_work(main)
+
+
+@pytest.mark.parametrize("count", [BURST - 1, BURST])
+def test_memory_is_given_back_after_many_requests_at_once(monkeypatch, count):
+    monkeypatch.setattr(large, "GIVE_BACK_SECONDS", 0.0)
+    come = threading.Event()
+    monkeypatch.setattr(large, "trimmer", lambda: come.set)
+
+    async def main(work):
+        for _ in range(count):
+            work.begin()
+        for _ in range(count):
+            assert not come.is_set(), "most of them are still there"
+            work.done(1)
+        if count < BURST:
+            await asyncio.sleep(0.05)
+            return come.is_set()
+        return await asyncio.to_thread(come.wait, 60)
+
+    assert with_work(main) == (count == BURST)
 
 
 def test_nothing_is_given_back_after_the_end(monkeypatch):
