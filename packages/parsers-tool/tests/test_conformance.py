@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelet_parsers_tool.conformance import (
     TestDeepseekV3,
     TestDeepseekV31,
+    TestGemma4,
     TestGlm45,
     TestGlm47,
     TestGranite,
@@ -31,6 +32,7 @@ from kernelet_parsers_tool.conformance import (
 __all__ = [
     "TestDeepseekV3",
     "TestDeepseekV31",
+    "TestGemma4",
     "TestGlm45",
     "TestGlm47",
     "TestGranite",

@@ -39,6 +39,11 @@ def without(pattern: str) -> Callable[[str], bool]:
     return lambda text: ends.search(text) is None
 
 
+def gemma_carries(text: str) -> bool:
+    """Strings without the marker of strings, which does not begin at their end either."""
+    return '<|"|>' not in text
+
+
 class Family(ToolParserSuite):
     """One parser. Attributes: the name of its offer, and what writes an answer."""
 
@@ -183,6 +188,16 @@ class TestDeepseekV31(Family):
 class TestKimiK2(Family):
     name, write = "kimi_k2", templates.kimi_k2
     capabilities = ToolParserCapabilities(tokens=KIMI, samples=samples.KIMI_K2)
+
+
+class TestGemma4(Family):
+    name, write = "gemma4", templates.gemma4
+    capabilities = ToolParserCapabilities(
+        types="python",
+        tokens=("<|tool_call>", "<tool_call|>", '<|"|>'),
+        carries=gemma_carries,
+        samples=samples.GEMMA4,
+    )
 
 
 class TestMistral(Family):

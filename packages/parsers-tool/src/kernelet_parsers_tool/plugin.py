@@ -54,6 +54,7 @@ def kernelet_tool_parsers() -> Sequence[ToolParserOffer]:
         *_offers(("deepseek_v3", "deepseek-v3"), "sections:deepseek_v3", "DeepSeek V3 and R1", _SECTION, "```json"),
         *_offers(("deepseek_v31", "deepseek-v3.1"), "sections:deepseek_v31", "DeepSeek V3.1", _SECTION),
         *_offers(("kimi_k2", "kimi-k2"), "sections:kimi_k2", "Kimi K2", "<|tool_calls_section_begin|>"),
+        *_offers(("gemma4", "gemma"), "gemma:gemma4", "Gemma 4", "<|tool_call>call:", "<tool_call|>"),
         *_offers(("mistral",), "mistral:mistral", "Mistral, Ministral, Devstral", "[TOOL_CALLS]"),
         *_offers(("openai", "gpt-oss"), "harmony:harmony", "gpt-oss", "<|start|>assistant", "<|channel|>analysis"),
     )

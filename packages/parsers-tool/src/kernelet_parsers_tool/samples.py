@@ -316,6 +316,20 @@ KIMI_K2: Final = (
     ),
 )
 
+GEMMA4: Final = (
+    Sample(
+        text='<|tool_call>call:get_weather{city:<|"|>Tokyo<|"|>}<tool_call|><|tool_call>call:now{}<tool_call|>',
+        calls=(TOKYO, ("now", {})),
+    ),
+    Sample(
+        text='I look.\n<|tool_call>call:f{days:5,deep:{a b:[true,None,<|"|>}<|"|>]}}',
+        content="I look.",
+        calls=(("f", {"days": 5, "deep": {"a b": [True, None, "}"]}}),),
+    ),
+    Sample(text='<|tool_call>call:f{city:<|"|>To', calls=(("f", '{"city":"To'),), cut=True),
+    Sample(text="<|tool_call>call: me", content="<|tool_call>call: me"),
+)
+
 MISTRAL: Final = (
     Sample(text=f"[TOOL_CALLS][{TOKYO_TEXT}, {TIME_TEXT}]", calls=(TOKYO, TIME)),
     Sample(

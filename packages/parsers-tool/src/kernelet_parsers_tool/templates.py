@@ -149,6 +149,14 @@ def kimi_k2(message: ParsedMessage, _: Tools) -> str:
     return message.content + (f"<|tool_calls_section_begin|>{calls}<|tool_calls_section_end|>" if calls else "")
 
 
+def gemma4(message: ParsedMessage, _: Tools) -> str:
+    """Objects with bare keys, in their order; strings between quotes."""
+    calls = (
+        f"<|tool_call>call:{call.name}{_bare(json.loads(call.arguments))}<tool_call|>" for call in message.tool_calls
+    )
+    return "".join([message.content, *calls])
+
+
 def mistral_list(message: ParsedMessage, _: Tools) -> str:
     """A list behind a token, each call with its id at the end."""
     calls = ", ".join(f'{_object(call)[:-1]}, "id": "{_mistral_id(call)}"}}' for call in message.tool_calls)
@@ -212,6 +220,17 @@ def _qwen3(call: ToolCall) -> str:
 
 def _python(call: ToolCall) -> str:
     return f"{call.name}({', '.join(f'{name}={value!r}' for name, value in _items(call))})"
+
+
+def _bare(value: object) -> str:
+    if isinstance(value, dict):
+        items = sorted(value.items(), key=lambda item: str(item[0]).lower())
+        return f"{{{','.join(f'{name}:{_bare(part)}' for name, part in items)}}}"
+    if isinstance(value, list):
+        return f"[{','.join(_bare(part) for part in value)}]"
+    if isinstance(value, str):
+        return f'<|"|>{value}<|"|>'
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _mistral_id(call: ToolCall) -> str:

@@ -10,14 +10,15 @@ from kernelet.text.parsing.table import CompiledTable
 from kernelet_parsers_tool.plugin import kernelet_tool_parsers
 
 VLLM = {
-    "deepseek_v3", "deepseek_v31", "glm45", "glm47", "granite", "granite4", "hermes", "internlm", "jamba", "kimi_k2",
-    "llama3_json", "llama4_json", "llama4_pythonic", "minimax_m2", "mistral", "olmo3", "openai", "phi4_mini_json",
-    "pythonic", "qwen3_coder", "qwen3_xml", "step3", "step3p5", "xlam",
+    "deepseek_v3", "deepseek_v31", "gemma4", "glm45", "glm47", "granite", "granite4", "hermes", "internlm", "jamba",
+    "kimi_k2", "llama3_json", "llama4_json", "llama4_pythonic", "minimax_m2", "mistral", "olmo3", "openai",
+    "phi4_mini_json", "pythonic", "qwen3_coder", "qwen3_xml", "step3", "step3p5", "xlam",
 }  # fmt: skip
 
 AUTO = {
     "glm45": ("GLM-4.6", "GLM-4.7-Flash", "Spark2.5", "inclusionai-ling-3.0-flash", "poolside-Laguna-S-2.1",
               "poolside-Laguna-XS-2.1", "poolside-Laguna-XS.2"),
+    "gemma4": ("google-gemma-4-31B-it", "google-gemma-4-31B-it-interleaved"),
     "kimi_k2": ("Kimi-K2-Instruct", "Kimi-K2-Thinking", "moonshotai-Kimi-K2"),
     "hermes": ("MiMo-VL", "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use", "Qwen-QwQ-32B", "Qwen-Qwen2.5-7B-Instruct",
                "NousResearch-Hermes-3-Llama-3.1-8B-tool_use", "Qwen-Qwen3-0.6B", "Reka-Edge",

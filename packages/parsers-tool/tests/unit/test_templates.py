@@ -28,6 +28,7 @@ DEEPSEEK = ("<｜Assistant｜>", "<｜end▁of▁sentence｜>")
 V31 = ("<｜Assistant｜><think></think>", "<｜end▁of▁sentence｜>")
 LLAMA = ("<|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>")
 KIMI = ("<|im_assistant|>assistant<|im_middle|>", "<|im_end|>")
+GEMMA = ("<|turn>model\n", "<|tool_response>")
 MISTRAL = ("[/INST]", "</s>")
 
 GRANITE = ("<|start_of_role|>assistant<|end_of_role|>", "<|end_of_text|>\n")
@@ -60,6 +61,8 @@ FAMILIES = (
     ("mistral_list", "mistralai-Mistral-Nemo-Instruct-2407.jinja", MISTRAL, False, True),
     ("mistral_with_ids", "Mistral-Small-3.2-24B-Instruct-2506.jinja", MISTRAL, False, True),
     ("mistral_named", "mistralai-Ministral-3-14B-Reasoning-2512.jinja", MISTRAL, True, True),
+    ("gemma4", "google-gemma-4-31B-it.jinja", GEMMA, False, True),
+    ("gemma4", "google-gemma-4-31B-it-interleaved.jinja", (GEMMA[0], "<turn|>"), False, True),
     ("harmony", "openai-gpt-oss-120b.jinja", ("<|start|>assistant", ""), False, False),
 )  # fmt: skip
 

@@ -140,6 +140,19 @@ class ArgumentsState:
 
 
 @dataclass(frozen=True, kw_only=True)
+class QuotedArgumentsState:
+    """The arguments of a call as an object with bare keys: ``{a:"x",b:[1,true]}``; it becomes JSON.
+
+    Attributes:
+        to: State after the object.
+        quote: The marker that stands before and behind a string, in which nothing is escaped.
+    """
+
+    to: str
+    quote: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class JsonCallsState:
     """Calls as JSON: ``{"name": ..., "arguments": ...}`` with the keys in any order.
 
@@ -204,6 +217,7 @@ State = (
     | NameState
     | HeaderState
     | ArgumentsState
+    | QuotedArgumentsState
     | JsonCallsState
     | PythonCallsState
     | ParameterNameState
@@ -232,9 +246,12 @@ class ParserTable:
     new_id: Callable[[], str] | None = None
 
 
+_WithoutExits = ArgumentsState | QuotedArgumentsState | JsonCallsState | PythonCallsState
+
+
 def exits_of(state: State) -> tuple[Exit, ...]:
     """The exits of a state that markers end; none of others."""
-    return () if isinstance(state, ArgumentsState | JsonCallsState | PythonCallsState) else state.exits
+    return () if isinstance(state, _WithoutExits) else state.exits
 
 
 def check_table(table: ParserTable) -> None:
@@ -272,7 +289,7 @@ def check_markers(exits: Sequence[Exit]) -> None:
 
 
 def _targets(state: State) -> list[str]:
-    if isinstance(state, ArgumentsState | JsonCallsState | PythonCallsState):
+    if isinstance(state, _WithoutExits):
         return [state.to]
     return [] if isinstance(state, HeaderState) else [exit_.to for exit_ in state.exits]
 

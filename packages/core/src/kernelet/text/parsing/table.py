@@ -17,6 +17,7 @@ from kernelet.contracts.parsing import (
     ParameterValueState,
     ParserTable,
     PythonCallsState,
+    QuotedArgumentsState,
     State,
     TextState,
     check_table,
@@ -32,6 +33,7 @@ from kernelet.text.parsing.marked import (
 )
 from kernelet.text.parsing.matcher import Patterns
 from kernelet.text.parsing.python_calls import PythonCallsScanner
+from kernelet.text.parsing.quoted import QuotedArgumentsScanner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,6 +127,8 @@ class CompiledTable:
                 return HeaderScanner(patterns, draft, state)
             case ArgumentsState():
                 return ArgumentsScanner(draft, state)
+            case QuotedArgumentsState():
+                return QuotedArgumentsScanner(draft, state)
             case JsonCallsState():
                 return JsonCallsScanner(draft, state)
             case PythonCallsState():
