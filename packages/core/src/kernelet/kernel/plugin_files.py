@@ -38,8 +38,7 @@ def import_file(file: str) -> ModuleType:
         PluginError: what the file raises, with the line.
     """
     source = Path(file).read_bytes()
-    stem = re.sub(r"\W", "_", Path(file).stem, flags=re.ASCII)
-    name = f"kernelet_file_{stem}_{hashlib.sha256(source).hexdigest()[:12]}"
+    name = module_name(file, source)
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_loader(name, _Loader(file, source), origin=file)
@@ -53,6 +52,12 @@ def import_file(file: str) -> ModuleType:
         del sys.modules[name]
         raise PluginError(f"{file}{_line(file, error)}: {type(error).__name__}: {error}") from error
     return module
+
+
+def module_name(file: str, source: bytes) -> str:
+    """What the module of a file is called while it has this content."""
+    stem = re.sub(r"\W", "_", Path(file).stem, flags=re.ASCII)
+    return f"kernelet_file_{stem}_{hashlib.sha256(source).hexdigest()[:12]}"
 
 
 class _Loader(SourceLoader):

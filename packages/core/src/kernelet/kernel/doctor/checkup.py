@@ -14,11 +14,12 @@ from kernelet.config import PluginsConfig
 from kernelet.errors import PluginError, UnknownPluginError
 from kernelet.kernel.allow import AllowList
 from kernelet.kernel.compat import core_version, incompatibility
-from kernelet.kernel.discovery import Candidate, discover, unreadable
+from kernelet.kernel.discovery import FILE, Candidate, discover, unreadable
 from kernelet.kernel.doctor import conformance, facts
 from kernelet.kernel.doctor.messages import Booted, Check, Cost, Examined, Finding, Job, Loaded, Selected, Target
 from kernelet.kernel.doctor.spawn import ChildError, ask
 from kernelet.kernel.loader import builtin_candidate, handed_candidates
+from kernelet.kernel.plugin_files import file_candidates
 
 DEADLINE = 120.0
 """Seconds for each child; importing torch on a busy machine is the longest that is normal."""
@@ -101,6 +102,7 @@ class Doctor:
         found = discover()
         self._unreadable = unreadable(found.notices)
         self._candidates = [builtin_candidate(), *found.candidates, *handed_candidates(imports)]
+        self._candidates += file_candidates(config.files)
         self._allow.check_names(self._candidates)
         self._dead: dict[str, str] = {}  # plugins that take their process down, which are kept out of what follows
         self._findings: list[Finding] = []
@@ -175,7 +177,7 @@ class Doctor:
         found = {}
         with self._wait("plugins", len(candidates)) as bar:
             for one in candidates:
-                job = self._job("load", plugin=one.name, entry_point=one.entry_point)
+                job = self._job("load", plugin=one.name, entry_point=FILE + one.file if one.file else one.entry_point)
                 try:
                     found[one.name] = ask(job, Loaded, self._deadline)
                 except ChildError as error:

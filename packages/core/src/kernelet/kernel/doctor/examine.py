@@ -24,6 +24,7 @@ from kernelet.kernel.failure import Contained
 from kernelet.kernel.imports import import_string
 from kernelet.kernel.kinds import KINDS, kind_of
 from kernelet.kernel.offers import IMPORT_STRINGS
+from kernelet.kernel.plugin_files import import_file
 from kernelet.kernel.select.platform import describe_platform, probe
 
 
@@ -44,6 +45,9 @@ class Use:
 def examine(job: Job) -> Examined:
     """What the import costs, and what comes of each trial."""
     raw, cost = None, None
+    for file in job.config.files:
+        with Contained():  # the boot says what is wrong with it
+            import_file(file)
     own = job.target.partition(":")[0].partition(".")[0]
     with Contained() as box:
         raw, cost = measured(lambda: import_string(job.target), own=own)

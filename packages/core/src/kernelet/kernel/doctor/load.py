@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from kernelet.kernel.digest import offer_digest
 from kernelet.kernel.discovery import Candidate
@@ -15,6 +16,7 @@ from kernelet.kernel.hooks import Hooks
 from kernelet.kernel.host import PluginHost
 from kernelet.kernel.kinds import KINDS, Kind
 from kernelet.kernel.loader import import_plugin
+from kernelet.kernel.plugin_files import module_name
 
 SLOW = 0.5
 """Seconds that the import of registration data takes at most, on any machine."""
@@ -28,6 +30,8 @@ def load(job: Job) -> Loaded:
     """Loads the job's plugin, without the kernel: what its hooks return is judged by the boot."""
     candidate = Candidate(name=job.plugin, entry_point=job.entry_point)
     own = job.entry_point.partition(":")[0].partition(".")[0]
+    if candidate.file:
+        own = module_name(candidate.file, Path(candidate.file).read_bytes())
     plugin, cost = None, None
     before = traces.Traces.now()
     guard = Guarded(f"importing plugin {job.plugin}", strict=False)

@@ -19,7 +19,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         imports: Plugins given as import strings.
         path: ``sys.path``.
         plugin: The plugin's name (load, target).
-        entry_point: Its module or object (load).
+        entry_point: Its module or object, or ``file:`` and a path (load).
         target: An import string of an offer (target).
         platforms: Names of available platforms (target).
         features: What the selected platform can do (target).

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 
 import pytest
+import sample_parsers
 
 from kernelet.config import PluginsConfig
 from kernelet.errors import PluginError, UnknownPluginError
@@ -136,3 +138,20 @@ def test_a_configuration_that_fits_nobody_is_an_error(doctor):
 def test_a_name_that_nobody_has(doctor):
     with pytest.raises(UnknownPluginError, match=r"no plugin is called 'nope'; installed are .*core"):
         doctor().examine(["nope"])
+
+
+def test_a_plugin_that_is_a_file(doctor, tmp_path):
+    file = tmp_path / "my_parsers.py"
+    file.write_text(Path(sample_parsers.__file__).read_text())
+    checkup = doctor(files=(str(file),)).examine(["my_parsers"])
+    (plugin,) = checkup.plugins
+    assert plugin.cost.packages == ()
+    checks = {target.uses[0]: [check.result for check in target.checks] for target in plugin.targets}
+    assert checks == {
+        "tool-parser:calls target": ["ok", "ok"],
+        "tool-parser:fails target": ["ok", "failed"],
+        "reasoning-parser:thoughts target": ["ok", "ok"],
+    }
+    (message,) = failures(checkup, "my_parsers")
+    assert message.startswith("tool-parser:fails: kernelet_file_my_parsers_")
+    assert message.endswith(":fails: made with the plugin's options: LookupError: no table today")
