@@ -108,7 +108,11 @@ class LLM(PoolingLLM, StartedEngine):
             sampling_params: For all, or one each; None: the defaults.
             use_tqdm: Show a progress bar, in a terminal.
             template: ``chat_template`` (name or source), ``add_generation_prompt``, ``continue_final_message``,
-                ``tools``, ``chat_template_kwargs``, ``reasoning_effort``.
+                ``tools``, ``tool_choice`` ("auto", or "none": calls are taken out), ``chat_template_kwargs``,
+                ``reasoning_effort``.
+
+        Returns:
+            One result a conversation; where a parser runs, each of its answers has a ``message``.
 
         Raises:
             ChatTemplateError: the model has no template, or it refused the messages.

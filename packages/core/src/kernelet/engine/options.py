@@ -11,9 +11,6 @@ from kernelet.engine.option_values import Kind
 AUTO = "auto"
 """Where the chat template shall say which parser fits."""
 
-AUTO = "auto"
-"""Where the chat template shall say which parser fits."""
-
 DTYPES = ("auto", "float64", "float32", "bfloat16", "float16")
 
 

@@ -14,6 +14,7 @@ from kernelet.contracts.serving import (
     EngineHealth,
     EngineRequests,
     Exposition,
+    ParsersInfo,
     Server,
     ServerContext,
     ServerOffer,
@@ -29,6 +30,10 @@ def test_a_client_must_have_every_call():
 def test_the_asynchronous_engine_is_one():
     assert issubclass(AsyncLLM, EngineClient)
     assert EngineClient.__abstractmethods__ == EngineRequests.__abstractmethods__ | EngineControl.__abstractmethods__
+
+
+def test_an_engine_parses_nothing_unless_it_says_so():
+    assert EngineRequests.parsers.fget(object()) == ParsersInfo(tool=None, reasoning=None, auto_tool_choice=False)
 
 
 @pytest.mark.parametrize("state", ["starting", "ready", "stalled", "dead", "draining", "asleep"])
