@@ -205,3 +205,19 @@ def test_an_engine_that_drains_finishes_what_runs_and_takes_no_more(endless_fold
         assert llm.health().state == "dead"
 
     asyncio.run(main())
+
+
+def test_what_is_cut_fails_and_is_given_up_in_the_engine(endless_folder, null_options):
+    async def main():
+        async with await AsyncLLM.create(str(endless_folder), **null_options) as llm:
+            running = llm.generate("x", LONG)
+            pooling = asyncio.create_task(llm.encode("y" * 2000))
+            await anext(running)
+            await asyncio.to_thread(llm.cut, "no time left")
+            for one in (last(running), last(llm.generate("z", LONG))):
+                with pytest.raises(EngineDeadError, match="no time left"):
+                    await one
+            await asyncio.wait([pooling])
+            assert await asyncio.to_thread(used_blocks, llm) == NOTHING
+
+    asyncio.run(main())
