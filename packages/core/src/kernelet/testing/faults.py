@@ -19,9 +19,11 @@ DOMAINS = (
     "package",
     "platform",
     "quantization",
+    "reasoning_parser",
     "scheduler",
     "server",
     "stat_logger",
+    "tool_parser",
     "weight_format",
     "weight_kernel",
 )

@@ -13,9 +13,11 @@ SHARES = {
     "model": 3,
     "package": 4,
     "platform": 5,
+    "reasoning_parser": 4,
     "scheduler": 2,
     "server": 6,
     "stat_logger": 3,
+    "tool_parser": 5,
 }
 """Of these domains CI takes every so many-th fault; `hatch run test-long` takes all."""
 

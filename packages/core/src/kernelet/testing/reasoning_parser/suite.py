@@ -24,7 +24,7 @@ from kernelet.testing.offered import Offered
 from kernelet.testing.parsing.draw import Case, Shape, cases, message_of
 from kernelet.testing.parsing.feed import Feed, markers_of, places_of
 from kernelet.testing.parsing.sample import Sample
-from kernelet.testing.parsing.suite import ParserSuite, Render, context_of
+from kernelet.testing.parsing.suite import ParserSuite, Render
 from kernelet.testing.search import SEARCH
 from kernelet.testing.verdict import check
 from kernelet.text.parsing.table import combine
@@ -118,30 +118,26 @@ class ReasoningParserSuite(ParserSuite):
     # --- reasoning and content -------------------------------------------------------------------
 
     def test_reasoning_comes_back(self, target: Target, base: ParserContext, render: Render) -> None:
-        markers = markers_of(self.feed(target, base).table)
-        shape = Shape(content_markers=markers, max_calls=1)
+        shape = Shape(content_markers=markers_of(self.feed(target, base).table), max_calls=1)
+        prompts = dict.fromkeys(["", self.capabilities.opened])
+        feeds = {prompt: self.feeds(target, base, Sample(text="", prompt=prompt)) for prompt in prompts}
 
         @settings(SEARCH, max_examples=200)
         @given(case=cases(shape))
         def come_back(case: Case) -> None:
             reasoning, content = case.texts
-            text = render(message_of((), content, reasoning), ())
-            samples = [Sample(text=text)]
-            if self.capabilities.opened:
-                samples.append(Sample(text=self.behind_prompt(text), prompt=self.capabilities.opened))
-            for sample in samples:
-                tokens = self.tokens if len(text) % 2 else ()
-                found = self.feed(target, context_of(base, sample), tokens=tokens).parse(
-                    sample.text, places_of(sample.text, len(text))
-                )
+            whole = render(message_of((), content, reasoning), ())
+            for prompt in prompts:
+                text = self.behind_prompt(whole) if prompt else whole
+                found = feeds[prompt][-(len(whole) % 2)].parse(text, places_of(text, len(text)))
                 check(
                     found.reasoning.strip() == reasoning.strip(),
-                    f"reasoning must come back whole, without its marks: {sample.text!r} behind the prompt "
-                    f"{sample.prompt!r} came out as {found}",
+                    f"reasoning must come back whole, without its marks: {text!r} behind the prompt {prompt!r} came "
+                    f"out as {found}",
                 )
                 check(
                     found.content.strip() == content.strip(),
-                    f"content behind reasoning must come back whole: {sample.text!r} came out as {found}",
+                    f"content behind reasoning must come back whole: {text!r} came out as {found}",
                 )
 
         come_back()
