@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import ClassVar
 
 import pytest
@@ -37,6 +38,12 @@ PLUGIN = "kernelet_parsers_reasoning.plugin"
 TAGS = ("<think>", "</think>")
 
 
+@cache
+def offered_as(name: str) -> Offered[ReasoningParserOffer]:
+    """The parser of a name; found once, since an offer does not change."""
+    return find_offer(PLUGIN, ReasoningParserOffer, name)
+
+
 class TestPackage(PackageSuite):
     @pytest.fixture
     def distribution(self) -> str:
@@ -51,7 +58,7 @@ class Family(ReasoningParserSuite):
 
     @pytest.fixture
     def offered(self) -> Offered[ReasoningParserOffer]:
-        return find_offer(PLUGIN, ReasoningParserOffer, self.name)
+        return offered_as(self.name)
 
     @pytest.fixture
     def render(self) -> Render:
