@@ -26,14 +26,13 @@ TABLE = ParserTable(
 MARKERS = ("<tool_call>", "<|end|>", "<|extra|>", "</s>")
 
 
-@pytest.fixture(scope="module", params=["byte_level", "sentencepiece", "regex_replace"])
+@pytest.fixture(scope="module", params=["byte_level", "sentencepiece", "regex_replace", "wordpiece"])
 def tokenizer(request, make_backend):
-    """Tokenizers of three families with all of the markers; the decoder of the last one has no reading in bytes."""
-    backend = make_backend["byte_level" if request.param == "byte_level" else "sentencepiece"]()
+    """Tokenizers with all of the markers; the decoders of the last two have no reading in bytes."""
+    backend = make_backend["sentencepiece" if request.param == "regex_replace" else request.param]()
     if request.param == "regex_replace":
-        backend.decoder = decoders.Sequence(
-            [decoders.Replace(Regex("▁"), " "), decoders.ByteFallback(), decoders.Fuse()]
-        )
+        steps = [decoders.Replace(Regex("▁"), " "), decoders.ByteFallback(), decoders.Fuse()]
+        backend.decoder = decoders.Sequence(steps)
     backend.add_tokens([AddedToken("<tool_call>", special=False, normalized=False)])
     backend.add_special_tokens(list(MARKERS[1:]))
     return Tokenizer(backend)
@@ -133,14 +132,23 @@ def test_the_parser_is_given_the_text(tokenizer, data):
     assert len(taken) <= count
 
 
-def test_markers_are_seen_whether_or_not_they_are_shown(tokenizer):
-    ids = ids_of(tokenizer, "<|end|>", "b", "<|extra|>", "b", "<tool_call>", '{"name": "f"}', "</s>", "b")
-    for skips in (True, False):
-        parser, (text, _, _) = parsed(tokenizer, [ids], parser=machine(tokenizer), skip_special_tokens=skips)
-        message = parser.finish()
-        assert ("<|end|>" in text, "<tool_call>" in text) == (not skips, True)
-        assert (message.reasoning.strip(), message.content.replace(" ", "")) == ("b", "bb")
-        assert [(call.name, call.arguments) for call in message.tool_calls] == [("f", "{}")]
+@pytest.mark.parametrize("skips", [True, False])
+def test_markers_are_seen_whether_or_not_they_are_shown(tokenizer, skips):
+    ids = ids_of(tokenizer, "<|end|>", "b", "<|extra|>", "b", "<tool_call>", "b", "</s>")
+    recorder, (text, _, _) = parsed(tokenizer, [ids], skip_special_tokens=skips)
+    seen = [(span.text, span.token_ids) for span in recorder.spans if span.special]
+    assert [marker for marker, _ in seen] == ["<|end|>", "<|extra|>", "<tool_call>", "</s>"]
+    assert [index for _, (index,) in seen] == [tokenizer.token_to_id(marker) for marker, _ in seen]
+    assert ("<|end|>" in text, "<tool_call>" in text) == (not skips, True)
+
+
+def test_what_stands_between_hidden_markers_is_parsed(byte_level):
+    ids = ids_of(byte_level, "<|end|>", "b", "<|extra|>", "b", "<tool_call>", '{"name": "f"}', "</s>", "b")
+    parser, (text, _, _) = parsed(byte_level, [ids], parser=machine(byte_level))
+    message = parser.finish()
+    assert text == 'bb<tool_call>{"name": "f"}b'
+    assert (message.reasoning, message.content) == ("b", "bb")
+    assert [(call.name, call.arguments) for call in message.tool_calls] == [("f", "{}")]
 
 
 def test_a_marker_that_ended_the_text_is_seen(byte_level):
