@@ -53,7 +53,7 @@ def test_a_second_stop_closes_every_connection(reads):
     engine = ScriptedEngine(output(choice("h")), asyncio.Event())
     with LiveServer(engine) as live:
         with live.connect() as connection:
-            body = b'{"messages":[{}],"stream":true}'
+            body = b'{"messages":[{"role":"user","content":"x"}],"stream":true}'
             head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
             connection.sendall(head + body)
             if reads:
