@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-FORMS = {"TestPackage", "TestQwen3", "TestMistral", "TestOpenaiGptoss"}
+FORMS = {"TestPackage", "TestQwen3", "TestOpenaiGptoss"}
 
 
 @pytest.hookimpl(tryfirst=True)
