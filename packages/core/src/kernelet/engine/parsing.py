@@ -86,8 +86,8 @@ def _resolved(
         raise SelectionError(f"{flag} auto: several parsers fit the chat template equally well: {names}. Name one.")
     if best:
         return best[0].offer.name
-    names = ", ".join(owned.offer.name for owned in plugins.offers(kind)) or "none are installed"
-    logger.warning("%s auto: no parser fits the chat template, nothing is parsed; name one: %s", flag, names)
+    how = f"give {flag} NAME" if plugins.offers(kind) else "none is installed: install a package of parsers"
+    logger.warning("%s auto: no parser fits the chat template, so nothing is parsed; %s", flag, how)
     return None
 
 

@@ -83,7 +83,11 @@ def test_all_hints_must_be_in_one_template(caplog):
         assert resolved("<think>", "</think>", reasoning_parser="auto") == (None, None)
     (record,) = caplog.records
     assert record.getMessage() == (
-        "--reasoning-parser auto: no parser fits the chat template, nothing is parsed; name one: thoughts"
+        "--reasoning-parser auto: no parser fits the chat template, so nothing is parsed; give --reasoning-parser NAME"
+    )
+    assert resolved("x", plugins=FixedPlugins(()), tool_call_parser="auto") == (None, None)
+    assert (
+        caplog.records[1].getMessage().endswith("so nothing is parsed; none is installed: install a package of parsers")
     )
 
 
