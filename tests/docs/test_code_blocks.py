@@ -35,6 +35,7 @@ HOW_TO = (
     "life-cycle",
     "model",
     "op",
+    "parsing",
     "platform",
     "quant",
     "sampling",

@@ -122,7 +122,7 @@ class ReasoningParserSuite(ParserSuite):
         prompts = dict.fromkeys(["", self.capabilities.opened])
         feeds = {prompt: self.feeds(target, base, Sample(text="", prompt=prompt)) for prompt in prompts}
 
-        @settings(SEARCH, max_examples=200)
+        @settings(SEARCH, max_examples=2 * SEARCH.max_examples)
         @given(case=cases(shape))
         def come_back(case: Case) -> None:
             reasoning, content = case.texts

@@ -119,7 +119,7 @@ class ToolParserSuite(ParserSuite):
     def test_calls_come_back(self, target: Target, base: ParserContext, render: Render) -> None:
         table = self.feed(target, base).table
 
-        @settings(SEARCH, max_examples=200)
+        @settings(SEARCH, max_examples=2 * SEARCH.max_examples)
         @given(case=cases(self.shape(table)))
         def come_back(case: Case) -> None:
             made = answer(case, self.capabilities, render)
