@@ -1,0 +1,7 @@
+from __future__ import annotations
+
+from kernelet.testing.tool_parser.faults import FAULTS
+
+
+def test_at_least_ten():
+    assert len(FAULTS) >= 10
