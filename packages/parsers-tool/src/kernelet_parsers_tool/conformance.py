@@ -11,7 +11,7 @@ import pytest
 from kernelet.contracts.parsing import ToolParserOffer
 from kernelet.testing.offered import Offered, find_offer
 from kernelet.testing.package import PackageSuite
-from kernelet.testing.tool_parser import Render, ToolParserCapabilities, ToolParserSuite
+from kernelet.testing.tool_parser import Render, Sample, ToolParserCapabilities, ToolParserSuite
 from kernelet_parsers_tool import samples, templates
 
 PLUGIN = "kernelet_parsers_tool.plugin"
@@ -31,6 +31,11 @@ KIMI = (
     "<|tool_call_end|>",
 )
 HARMONY = ("<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|call|>", "<|return|>")
+
+
+def read(answers: tuple[samples.Answer, ...]) -> tuple[Sample, ...]:
+    """Samples for the kit."""
+    return tuple(Sample(**answer._asdict()) for answer in answers)
 
 
 def without(pattern: str) -> Callable[[str], bool]:
@@ -67,35 +72,35 @@ class TestPackage(PackageSuite):
 
 class TestHermes(Family):
     name, write = "hermes", templates.hermes
-    capabilities = ToolParserCapabilities(tokens=("<tool_call>", "</tool_call>"), samples=samples.HERMES)
+    capabilities = ToolParserCapabilities(tokens=("<tool_call>", "</tool_call>"), samples=read(samples.HERMES))
 
 
 class TestGranite(Family):
     name, write = "granite", templates.granite
-    capabilities = ToolParserCapabilities(tokens=("<|tool_call|>",), samples=samples.GRANITE)
+    capabilities = ToolParserCapabilities(tokens=("<|tool_call|>",), samples=read(samples.GRANITE))
 
 
 class TestInternlm(Family):
     name, write = "internlm", templates.internlm
     capabilities = ToolParserCapabilities(
-        tokens=("<|action_start|>", "<|action_end|>", "<|plugin|>"), samples=samples.INTERNLM
+        tokens=("<|action_start|>", "<|action_end|>", "<|plugin|>"), samples=read(samples.INTERNLM)
     )
 
 
 class TestJamba(Family):
     name, write = "jamba", templates.jamba
-    capabilities = ToolParserCapabilities(tokens=("<tool_calls>", "</tool_calls>"), samples=samples.JAMBA)
+    capabilities = ToolParserCapabilities(tokens=("<tool_calls>", "</tool_calls>"), samples=read(samples.JAMBA))
 
 
 class TestPhi4Mini(Family):
     name, write = "phi4_mini_json", templates.phi4_mini
-    capabilities = ToolParserCapabilities(tokens=("<|tool_call|>", "<|/tool_call|>"), samples=samples.PHI4_MINI)
+    capabilities = ToolParserCapabilities(tokens=("<|tool_call|>", "<|/tool_call|>"), samples=read(samples.PHI4_MINI))
 
 
 class TestLlama3Json(Family):
     name, write = "llama3_json", templates.llama3_json
     capabilities = ToolParserCapabilities(
-        tokens=("<|python_tag|>",), content_before=False, content_between=False, samples=samples.LLAMA3_JSON
+        tokens=("<|python_tag|>",), content_before=False, content_between=False, samples=read(samples.LLAMA3_JSON)
     )
 
 
@@ -106,20 +111,20 @@ class TestLlama4Pythonic(Family):
         tokens=("<|python_start|>", "<|python_end|>"),
         content_before=False,
         content_between=False,
-        samples=samples.PYTHONIC,
+        samples=read(samples.PYTHONIC),
     )
 
 
 class TestOlmo3(Family):
     name, write = "olmo3", templates.olmo3
     capabilities = ToolParserCapabilities(
-        types="python", tokens=("<function_calls>", "</function_calls>"), samples=samples.OLMO3
+        types="python", tokens=("<function_calls>", "</function_calls>"), samples=read(samples.OLMO3)
     )
 
 
 class TestXlam(Family):
     name, write = "xlam", templates.xlam
-    capabilities = ToolParserCapabilities(content_before=False, content_between=False, samples=samples.XLAM)
+    capabilities = ToolParserCapabilities(content_before=False, content_between=False, samples=read(samples.XLAM))
 
 
 class TestQwen3Coder(Family):
@@ -128,7 +133,7 @@ class TestQwen3Coder(Family):
         types="xml",
         tokens=("<tool_call>", "</tool_call>"),
         carries=without(r"</parameter>\s*(<parameter=|</function>|</tool_call>)|</function>\s*</tool_call>"),
-        samples=samples.QWEN3_CODER,
+        samples=read(samples.QWEN3_CODER),
     )
 
 
@@ -144,7 +149,7 @@ class TestMinimaxM2(Family):
         carries=without(
             r'</parameter>\s*(<parameter name="|</invoke>|</minimax:tool_call>)|</invoke>\s*</minimax:tool_call>'
         ),
-        samples=samples.MINIMAX_M2,
+        samples=read(samples.MINIMAX_M2),
     )
 
 
@@ -157,7 +162,7 @@ class TestStep3(Family):
             r'</steptml:parameter>\s*(<steptml:parameter name="|</steptml:invoke>|<｜tool_call_end｜>)'
             r"|</steptml:invoke>\s*<｜tool_call_end｜>"
         ),
-        samples=samples.STEP3,
+        samples=read(samples.STEP3),
     )
 
 
@@ -167,7 +172,7 @@ class TestGlm45(Family):
         types="xml",
         tokens=("<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"),
         carries=without(r"</arg_value>\s*(<arg_key>|</tool_call>)"),
-        samples=samples.GLM45,
+        samples=read(samples.GLM45),
     )
 
 
@@ -177,17 +182,17 @@ class TestGlm47(TestGlm45):
 
 class TestDeepseekV3(Family):
     name, write = "deepseek_v3", templates.deepseek_v3
-    capabilities = ToolParserCapabilities(tokens=DEEPSEEK, samples=samples.DEEPSEEK_V3)
+    capabilities = ToolParserCapabilities(tokens=DEEPSEEK, samples=read(samples.DEEPSEEK_V3))
 
 
 class TestDeepseekV31(Family):
     name, write = "deepseek_v31", templates.deepseek_v31
-    capabilities = ToolParserCapabilities(tokens=DEEPSEEK, samples=samples.DEEPSEEK_V31)
+    capabilities = ToolParserCapabilities(tokens=DEEPSEEK, samples=read(samples.DEEPSEEK_V31))
 
 
 class TestKimiK2(Family):
     name, write = "kimi_k2", templates.kimi_k2
-    capabilities = ToolParserCapabilities(tokens=KIMI, samples=samples.KIMI_K2)
+    capabilities = ToolParserCapabilities(tokens=KIMI, samples=read(samples.KIMI_K2))
 
 
 class TestGemma4(Family):
@@ -196,13 +201,13 @@ class TestGemma4(Family):
         types="python",
         tokens=("<|tool_call>", "<tool_call|>", '<|"|>'),
         carries=gemma_carries,
-        samples=samples.GEMMA4,
+        samples=read(samples.GEMMA4),
     )
 
 
 class TestMistral(Family):
     name, write = "mistral", templates.mistral_named
-    capabilities = ToolParserCapabilities(tokens=("[TOOL_CALLS]", "[ARGS]", "[CALL_ID]"), samples=samples.MISTRAL)
+    capabilities = ToolParserCapabilities(tokens=("[TOOL_CALLS]", "[ARGS]", "[CALL_ID]"), samples=read(samples.MISTRAL))
 
 
 class TestMistralList(TestMistral):
@@ -221,5 +226,5 @@ class TestHarmony(Family):
         content_after=False,
         parses_reasoning=True,
         prompt="<|start|>assistant",
-        samples=samples.HARMONY,
+        samples=read(samples.HARMONY),
     )

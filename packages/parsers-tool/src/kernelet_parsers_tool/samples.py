@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
-from kernelet.testing.tool_parser import Sample
+
+class Answer(NamedTuple):
+    """What a model wrote, and what it means: the fields of the test kit's ``Sample``."""
+
+    text: str
+    reasoning: str = ""
+    content: str = ""
+    calls: tuple[tuple[str, Mapping[str, Any] | str], ...] = ()
+    tools: tuple[Mapping[str, Any], ...] = ()
+    prompt: str = ""
+    cut: bool = False
+
 
 CITY: Final[dict[str, Any]] = {
     "name": "get_weather",
@@ -25,74 +37,74 @@ TOKYO_TEXT: Final = '{"name": "get_weather", "arguments": {"city": "Tokyo"}}'
 TIME_TEXT: Final = '{"name": "get_time", "arguments": {"timezone": "Asia/Tokyo"}}'
 
 HERMES: Final = (
-    Sample(
+    Answer(
         text='<tool_call>{"name":"f","arguments":{"a":1}}</tool_call><tool_call>{"name":"g","arguments":{}}</tool_call>',
         calls=(("f", {"a": 1}), ("g", {})),
     ),
-    Sample(text=f"x<tool_call>\n{TOKYO_TEXT}\n</tool_call>y", content="xy", calls=(TOKYO,)),
-    Sample(text=f"<tool_call>{TOKYO_TEXT} That was it.", content="That was it.", calls=(TOKYO,)),
-    Sample(text=f"<tool_call>{TOKYO_TEXT}\n<tool_call>{TIME_TEXT}", calls=(TOKYO, TIME)),
-    Sample(
+    Answer(text=f"x<tool_call>\n{TOKYO_TEXT}\n</tool_call>y", content="xy", calls=(TOKYO,)),
+    Answer(text=f"<tool_call>{TOKYO_TEXT} That was it.", content="That was it.", calls=(TOKYO,)),
+    Answer(text=f"<tool_call>{TOKYO_TEXT}\n<tool_call>{TIME_TEXT}", calls=(TOKYO, TIME)),
+    Answer(
         text='<tool_call>\n{"arguments": {"numbers":[{"v":1}]}, "name": "f"}', calls=(("f", {"numbers": [{"v": 1}]}),)
     ),
-    Sample(text=f'<tool_call>{{"type": "function", "function": {TOKYO_TEXT}}}</tool_call>', calls=(TOKYO,)),
-    Sample(text='<tool_call>{"name": "f", "arguments": {"a": "b', calls=(("f", '{"a": "b'),), cut=True),
-    Sample(text="<tool_call> is a tag, </tool_call> too", content="<tool_call> is a tag,  too"),
-    Sample(text='<tool_call>{"title": "no call"}</tool_call>', content='<tool_call>{"title": "no call"}'),
+    Answer(text=f'<tool_call>{{"type": "function", "function": {TOKYO_TEXT}}}</tool_call>', calls=(TOKYO,)),
+    Answer(text='<tool_call>{"name": "f", "arguments": {"a": "b', calls=(("f", '{"a": "b'),), cut=True),
+    Answer(text="<tool_call> is a tag, </tool_call> too", content="<tool_call> is a tag,  too"),
+    Answer(text='<tool_call>{"title": "no call"}</tool_call>', content='<tool_call>{"title": "no call"}'),
 )
 
 GRANITE: Final = (
-    Sample(text=f"<|tool_call|> [{TOKYO_TEXT}]", calls=(TOKYO,)),
-    Sample(text=f"<|tool_call|>[\n  {TOKYO_TEXT},\n  {TIME_TEXT}\n]", calls=(TOKYO, TIME)),
-    Sample(text=f"<tool_call> [{TOKYO_TEXT}]", calls=(TOKYO,)),
-    Sample(
+    Answer(text=f"<|tool_call|> [{TOKYO_TEXT}]", calls=(TOKYO,)),
+    Answer(text=f"<|tool_call|>[\n  {TOKYO_TEXT},\n  {TIME_TEXT}\n]", calls=(TOKYO, TIME)),
+    Answer(text=f"<tool_call> [{TOKYO_TEXT}]", calls=(TOKYO,)),
+    Answer(
         text='<|tool_call|> [{"arguments": {"city": "Tokyo"}, "name": "get_weather"}]\nThat is all.',
         content="That is all.",
         calls=(TOKYO,),
     ),
-    Sample(text='<|tool_call|> [{"name": "f", "arguments": {', calls=(("f", "{"),), cut=True),
-    Sample(text="<|tool_call|>[]", content="<|tool_call|>[]"),
+    Answer(text='<|tool_call|> [{"name": "f", "arguments": {', calls=(("f", "{"),), cut=True),
+    Answer(text="<|tool_call|>[]", content="<|tool_call|>[]"),
 )
 
 INTERNLM: Final = (
-    Sample(
+    Answer(
         text='Sure.<|action_start|><|plugin|>\n{"name": "get_weather", "parameters": {"city": "Tokyo"}}<|action_end|>',
         content="Sure.",
         calls=(TOKYO,),
     ),
-    Sample(text=f"<|action_start|> <|plugin|>{TOKYO_TEXT}", calls=(TOKYO,)),
-    Sample(text="<|action_start|><|interpreter|>\nprint(1)", content="<|action_start|><|interpreter|>\nprint(1)"),
+    Answer(text=f"<|action_start|> <|plugin|>{TOKYO_TEXT}", calls=(TOKYO,)),
+    Answer(text="<|action_start|><|interpreter|>\nprint(1)", content="<|action_start|><|interpreter|>\nprint(1)"),
 )
 
 JAMBA: Final = (
-    Sample(text=f"Sure!<tool_calls>[\n    {TOKYO_TEXT}\n]</tool_calls>", content="Sure!", calls=(TOKYO,)),
-    Sample(text=f"<tool_calls>[\n    {TOKYO_TEXT},\n    {TIME_TEXT}\n]</tool_calls>", calls=(TOKYO, TIME)),
-    Sample(text=f"<tool_calls>[{TOKYO_TEXT}", calls=(TOKYO,)),
+    Answer(text=f"Sure!<tool_calls>[\n    {TOKYO_TEXT}\n]</tool_calls>", content="Sure!", calls=(TOKYO,)),
+    Answer(text=f"<tool_calls>[\n    {TOKYO_TEXT},\n    {TIME_TEXT}\n]</tool_calls>", calls=(TOKYO, TIME)),
+    Answer(text=f"<tool_calls>[{TOKYO_TEXT}", calls=(TOKYO,)),
 )
 
 PHI4_MINI: Final = (
-    Sample(text=f"functools[\n  {TOKYO_TEXT},\n  {TIME_TEXT}\n]", calls=(TOKYO, TIME)),
-    Sample(text=f"<|tool_call|>[{TOKYO_TEXT}]<|/tool_call|>", calls=(TOKYO,)),
-    Sample(text="functools[ This is just text ]", content="functools[ This is just text ]"),
-    Sample(text="import functools", content="import functools"),
+    Answer(text=f"functools[\n  {TOKYO_TEXT},\n  {TIME_TEXT}\n]", calls=(TOKYO, TIME)),
+    Answer(text=f"<|tool_call|>[{TOKYO_TEXT}]<|/tool_call|>", calls=(TOKYO,)),
+    Answer(text="functools[ This is just text ]", content="functools[ This is just text ]"),
+    Answer(text="import functools", content="import functools"),
 )
 
 LLAMA3_JSON: Final = (
-    Sample(text='{"name": "get_weather", "parameters": {"city": "Tokyo"}}', calls=(TOKYO,)),
-    Sample(text=f"<|python_tag|>{TOKYO_TEXT}", calls=(TOKYO,)),
-    Sample(text=f"{TOKYO_TEXT}; {TIME_TEXT}", calls=(TOKYO, TIME)),
-    Sample(text=f'{{"type": "function", "function": {TOKYO_TEXT}}}', calls=(TOKYO,)),
-    Sample(text='\n{ "name" : "f",\n"parameters":{}}', calls=(("f", {}),)),
-    Sample(text='{"answer": 42}', content='{"answer": 42}'),
-    Sample(text="{not JSON", content="{not JSON"),
-    Sample(text='<|python_tag|>brave_search.call(query="x")', content='<|python_tag|>brave_search.call(query="x")'),
+    Answer(text='{"name": "get_weather", "parameters": {"city": "Tokyo"}}', calls=(TOKYO,)),
+    Answer(text=f"<|python_tag|>{TOKYO_TEXT}", calls=(TOKYO,)),
+    Answer(text=f"{TOKYO_TEXT}; {TIME_TEXT}", calls=(TOKYO, TIME)),
+    Answer(text=f'{{"type": "function", "function": {TOKYO_TEXT}}}', calls=(TOKYO,)),
+    Answer(text='\n{ "name" : "f",\n"parameters":{}}', calls=(("f", {}),)),
+    Answer(text='{"answer": 42}', content='{"answer": 42}'),
+    Answer(text="{not JSON", content="{not JSON"),
+    Answer(text='<|python_tag|>brave_search.call(query="x")', content='<|python_tag|>brave_search.call(query="x")'),
 )
 
 PYTHONIC: Final = (
-    Sample(text="[get_weather(city='Tokyo')]", calls=(TOKYO,)),
-    Sample(text='[get_weather(city="Tokyo"), get_time(timezone="Asia/Tokyo")]', calls=(TOKYO, TIME)),
-    Sample(text='<|python_start|>[get_weather(city="Tokyo")]<|python_end|>', calls=(TOKYO,)),
-    Sample(
+    Answer(text="[get_weather(city='Tokyo')]", calls=(TOKYO,)),
+    Answer(text='[get_weather(city="Tokyo"), get_time(timezone="Asia/Tokyo")]', calls=(TOKYO, TIME)),
+    Answer(text='<|python_start|>[get_weather(city="Tokyo")]<|python_end|>', calls=(TOKYO,)),
+    Answer(
         text="[register_user(name='John Doe', age=37, address={'city': 'SF'}, role=None, passed=True, tags=[])]",
         calls=(
             (
@@ -101,40 +113,40 @@ PYTHONIC: Final = (
             ),
         ),
     ),
-    Sample(
+    Answer(
         text=r"[get_weather(city='Martha\'s Vineyard', metric='\"cool units\"')]",
         calls=(("get_weather", {"city": "Martha's Vineyard", "metric": '"cool units"'}),),
     ),
-    Sample(text="[now()]", calls=(("now", {}),)),
-    Sample(text="[1, 2, 3] is a list", content="[1, 2, 3] is a list"),
-    Sample(text="[a link](https://example.org)", content="[a link](https://example.org)"),
-    Sample(text='[f(a="b', calls=(("f", ""),), cut=True),
+    Answer(text="[now()]", calls=(("now", {}),)),
+    Answer(text="[1, 2, 3] is a list", content="[1, 2, 3] is a list"),
+    Answer(text="[a link](https://example.org)", content="[a link](https://example.org)"),
+    Answer(text='[f(a="b', calls=(("f", ""),), cut=True),
 )
 
 OLMO3: Final = (
-    Sample(text="<function_calls>get_weather(city='Tokyo')</function_calls>", calls=(TOKYO,)),
-    Sample(
+    Answer(text="<function_calls>get_weather(city='Tokyo')</function_calls>", calls=(TOKYO,)),
+    Answer(
         text="I look.\n<function_calls>\nget_weather(city='Tokyo')\nget_time(timezone='Asia/Tokyo')\n</function_calls>",
         content="I look.",
         calls=(TOKYO, TIME),
     ),
-    Sample(
+    Answer(
         text="<function_calls>f(role=null, passed=true, tags=['a'], more={})</function_calls>",
         calls=(("f", {"role": None, "passed": True, "tags": ["a"], "more": {}}),),
     ),
-    Sample(text="<function_calls></function_calls>", content="<function_calls>"),
+    Answer(text="<function_calls></function_calls>", content="<function_calls>"),
 )
 
 XLAM: Final = (
-    Sample(text=f"[{TOKYO_TEXT}, {TIME_TEXT}]", calls=(TOKYO, TIME)),
-    Sample(text=f"I'll help.\n```json\n[{TOKYO_TEXT}]\n```", content="I'll help.", calls=(TOKYO,)),
-    Sample(text=f"I'll look.<tool_call>[{TOKYO_TEXT}]</tool_call>", content="I'll look.", calls=(TOKYO,)),
-    Sample(text="[]", content="[]"),
-    Sample(text="```json\n[1, 2]\n```", content="```json\n[1, 2]\n```"),
+    Answer(text=f"[{TOKYO_TEXT}, {TIME_TEXT}]", calls=(TOKYO, TIME)),
+    Answer(text=f"I'll help.\n```json\n[{TOKYO_TEXT}]\n```", content="I'll help.", calls=(TOKYO,)),
+    Answer(text=f"I'll look.<tool_call>[{TOKYO_TEXT}]</tool_call>", content="I'll look.", calls=(TOKYO,)),
+    Answer(text="[]", content="[]"),
+    Answer(text="```json\n[1, 2]\n```", content="```json\n[1, 2]\n```"),
 )
 
 QWEN3_CODER: Final = (
-    Sample(
+    Answer(
         text=(
             "I look.\n\n<tool_call>\n<function=get_weather>\n<parameter=city>\nTokyo\n</parameter>\n"
             "<parameter=days>\n5\n</parameter>\n</function>\n</tool_call>"
@@ -143,17 +155,17 @@ QWEN3_CODER: Final = (
         calls=(("get_weather", {"city": "Tokyo", "days": 5}),),
         tools=(CITY,),
     ),
-    Sample(
+    Answer(
         text="<function=get_weather>\n<parameter=city>\nTokyo\n</parameter>\n</function>\n</tool_call> So.",
         content=" So.",
         calls=(TOKYO,),
     ),
-    Sample(
+    Answer(
         text="<tool_call>\n<function=get_weather>\n<parameter=days>\n2026-01-15\n</parameter>\n</function>\n</tool_call>",
         calls=(("get_weather", {"days": "2026-01-15"}),),
         tools=(CITY,),
     ),
-    Sample(
+    Answer(
         text=(
             "<tool_call><function=get_weather><parameter=limit>None</parameter><parameter=metric>True</parameter>"
             "<parameter=tags>['a', None]</parameter></function></tool_call>"
@@ -161,23 +173,23 @@ QWEN3_CODER: Final = (
         calls=(("get_weather", {"limit": None, "metric": True, "tags": ["a", None]}),),
         tools=(CITY,),
     ),
-    Sample(
+    Answer(
         text=(
             "<tool_call>\n<function=write>\n<parameter=text>\na </parameter> b\n\n"
             "</parameter>\n</function>\n</tool_call>"
         ),
         calls=(("write", {"text": "a </parameter> b\n"}),),
     ),
-    Sample(
+    Answer(
         text="<tool_call>\n<function=f>\n<parameter=a>\n1\n</function>\n</tool_call>",
         calls=(("f", {"a": "1"}),),
     ),
-    Sample(text="<tool_call>\n<function=f>\n</tool_call>done", content="done", calls=(("f", {}),)),
-    Sample(text="<tool_call>\n<function=f>\n<parameter=a>\nb", calls=(("f", '{"a": "b'),), cut=True),
+    Answer(text="<tool_call>\n<function=f>\n</tool_call>done", content="done", calls=(("f", {}),)),
+    Answer(text="<tool_call>\n<function=f>\n<parameter=a>\nb", calls=(("f", '{"a": "b'),), cut=True),
 )
 
 MINIMAX_M2: Final = (
-    Sample(
+    Answer(
         text=(
             'I look.\n<minimax:tool_call>\n<invoke name="get_weather">\n<parameter name="city">Tokyo</parameter>\n'
             '<parameter name="days">5</parameter>\n</invoke>\n<invoke name="now">\n</invoke>\n</minimax:tool_call>'
@@ -186,7 +198,7 @@ MINIMAX_M2: Final = (
         calls=(("get_weather", {"city": "Tokyo", "days": 5}), ("now", {})),
         tools=(CITY,),
     ),
-    Sample(
+    Answer(
         text=(
             '<minimax:tool_call><invoke name="a"></invoke>OOPS stray text<invoke name="b"></invoke></minimax:tool_call>'
             "\nBetween.\n<minimax:tool_call>\n"
@@ -195,14 +207,14 @@ MINIMAX_M2: Final = (
         content="OOPS stray text\nBetween. After.",
         calls=(("a", {}), ("b", {}), ("c", {"note": ""})),
     ),
-    Sample(
+    Answer(
         text='<minimax:tool_call>\n<invoke name="f">\n<parameter name="a">  x\n</parameter>\n</invoke>',
         calls=(("f", {"a": "  x\n"}),),
     ),
 )
 
 STEP3: Final = (
-    Sample(
+    Answer(
         text=(
             "I look.\n\n<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜>"
             '<steptml:invoke name="get_weather"><steptml:parameter name="city">Tokyo</steptml:parameter>'
@@ -214,7 +226,7 @@ STEP3: Final = (
         calls=(("get_weather", {"city": "Tokyo", "days": 4}), ("now", {})),
         tools=(CITY,),
     ),
-    Sample(
+    Answer(
         text=(
             "<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜>edit_file\n"
             '<steptml:invoke name="edit_file"><steptml:parameter name="old">    if a < b:\n</steptml:parameter>'
@@ -225,7 +237,7 @@ STEP3: Final = (
 )
 
 GLM45: Final = (
-    Sample(
+    Answer(
         text=(
             "I look.\n<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Tokyo</arg_value>\n"
             "<arg_key>days</arg_key>\n<arg_value>5</arg_value>\n</tool_call>\n<tool_call>now\n</tool_call>"
@@ -234,7 +246,7 @@ GLM45: Final = (
         calls=(("get_weather", {"city": "Tokyo", "days": 5}), ("now", {})),
         tools=(CITY,),
     ),
-    Sample(
+    Answer(
         text=(
             "<tool_call>f<arg_key>a</arg_key><arg_value>if x:\n    </arg_value> y\n</arg_value></tool_call>"
             "<tool_call>now</tool_call> So."
@@ -242,12 +254,12 @@ GLM45: Final = (
         content=" So.",
         calls=(("f", {"a": "if x:\n    </arg_value> y\n"}), ("now", {})),
     ),
-    Sample(text=f"<tool_call>{TOKYO_TEXT}</tool_call>", content=f"<tool_call>{TOKYO_TEXT}</tool_call>"),
-    Sample(text="<tool_call>now", content="<tool_call>now"),
+    Answer(text=f"<tool_call>{TOKYO_TEXT}</tool_call>", content=f"<tool_call>{TOKYO_TEXT}</tool_call>"),
+    Answer(text="<tool_call>now", content="<tool_call>now"),
 )
 
 DEEPSEEK_V3: Final = (
-    Sample(
+    Answer(
         text=(
             "I look.\n<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n"
             '{"city": "Tokyo"}\n```<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>get_time\n```json\n'
@@ -256,7 +268,7 @@ DEEPSEEK_V3: Final = (
         content="I look.",
         calls=(TOKYO, TIME),
     ),
-    Sample(
+    Answer(
         text=(
             '<｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n{"city": "Tokyo"}<｜tool▁call▁end｜>'
             "<｜tool▁calls▁end｜> So."
@@ -264,7 +276,7 @@ DEEPSEEK_V3: Final = (
         content=" So.",
         calls=(TOKYO,),
     ),
-    Sample(
+    Answer(
         text=(
             "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n"
             '{"city": "Tokyo"}\n```'
@@ -275,7 +287,7 @@ DEEPSEEK_V3: Final = (
 )
 
 DEEPSEEK_V31: Final = (
-    Sample(
+    Answer(
         text=(
             'I look.<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Tokyo"}'
             "<｜tool▁call▁end｜><｜tool▁call▁begin｜>get_time<｜tool▁sep｜>"
@@ -284,12 +296,12 @@ DEEPSEEK_V31: Final = (
         content="I look.",
         calls=(TOKYO, TIME),
     ),
-    Sample(text="<｜tool▁call▁begin｜>now<｜tool▁sep｜>{}<｜tool▁calls▁end｜>", calls=(("now", {}),)),
-    Sample(text="<｜tool▁calls▁begin｜><｜tool▁calls▁end｜>", content="<｜tool▁calls▁begin｜><｜tool▁calls▁end｜>"),
+    Answer(text="<｜tool▁call▁begin｜>now<｜tool▁sep｜>{}<｜tool▁calls▁end｜>", calls=(("now", {}),)),
+    Answer(text="<｜tool▁calls▁begin｜><｜tool▁calls▁end｜>", content="<｜tool▁calls▁begin｜><｜tool▁calls▁end｜>"),
 )
 
 KIMI_K2: Final = (
-    Sample(
+    Answer(
         text=(
             "I look.<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>"
             '{"city": "Tokyo"}<|tool_call_end|><|tool_call_begin|>functions.get_time:1<|tool_call_argument_begin|>'
@@ -298,60 +310,60 @@ KIMI_K2: Final = (
         content="I look.",
         calls=(TOKYO, TIME),
     ),
-    Sample(
+    Answer(
         text=(
             '<|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{"city": "Tokyo"}'
             '<|tool_call_begin|>functions.get_time:1<|tool_call_argument_begin|>{"timezone": "Asia/Tokyo"}'
         ),
         calls=(TOKYO, TIME),
     ),
-    Sample(
+    Answer(
         text='<|tool_call_begin|>functions.execute_command:0<|tool_call_argument_begin|>{"command": "ls -lah"',
         calls=(("execute_command", '{"command": "ls -lah"'),),
         cut=True,
     ),
-    Sample(
+    Answer(
         text="<|tool_calls_section_begin|><|tool_call_begin|>what is this?<|tool_call_argument_begin|>{}",
         content="<|tool_calls_section_begin|><|tool_call_begin|>what is this?<|tool_call_argument_begin|>{}",
     ),
 )
 
 GEMMA4: Final = (
-    Sample(
+    Answer(
         text='<|tool_call>call:get_weather{city:<|"|>Tokyo<|"|>}<tool_call|><|tool_call>call:now{}<tool_call|>',
         calls=(TOKYO, ("now", {})),
     ),
-    Sample(
+    Answer(
         text='I look.\n<|tool_call>call:f{days:5,deep:{a b:[true,None,<|"|>}<|"|>]}}',
         content="I look.",
         calls=(("f", {"days": 5, "deep": {"a b": [True, None, "}"]}}),),
     ),
-    Sample(text='<|tool_call>call:f{city:<|"|>To', calls=(("f", '{"city":"To'),), cut=True),
-    Sample(text="<|tool_call>call: me", content="<|tool_call>call: me"),
+    Answer(text='<|tool_call>call:f{city:<|"|>To', calls=(("f", '{"city":"To'),), cut=True),
+    Answer(text="<|tool_call>call: me", content="<|tool_call>call: me"),
 )
 
 MISTRAL: Final = (
-    Sample(text=f"[TOOL_CALLS][{TOKYO_TEXT}, {TIME_TEXT}]", calls=(TOKYO, TIME)),
-    Sample(
+    Answer(text=f"[TOOL_CALLS][{TOKYO_TEXT}, {TIME_TEXT}]", calls=(TOKYO, TIME)),
+    Answer(
         text='[TOOL_CALLS] [ {"name": "get_weather", "arguments": {"city": "Tokyo"}, "id": "abcdefghi"} ]',
         calls=(TOKYO,),
     ),
-    Sample(text=f"[TOOL_CALLS]{TOKYO_TEXT}", calls=(TOKYO,)),
-    Sample(
+    Answer(text=f"[TOOL_CALLS]{TOKYO_TEXT}", calls=(TOKYO,)),
+    Answer(
         text=(
             'I look.[TOOL_CALLS]get_weather[ARGS]{"city": "Tokyo"}[TOOL_CALLS]get_time[ARGS]{"timezone": "Asia/Tokyo"}'
         ),
         content="I look.",
         calls=(TOKYO, TIME),
     ),
-    Sample(text='[TOOL_CALLS]get_weather[CALL_ID]bbc5b7ede[ARGS]{"city": "Tokyo"}', calls=(TOKYO,)),
-    Sample(text='[TOOL_CALLS]get_weather{"city": "Tokyo"}', calls=(TOKYO,)),
-    Sample(text="[TOOL_CALLS] are two words", content="[TOOL_CALLS] are two words"),
+    Answer(text='[TOOL_CALLS]get_weather[CALL_ID]bbc5b7ede[ARGS]{"city": "Tokyo"}', calls=(TOKYO,)),
+    Answer(text='[TOOL_CALLS]get_weather{"city": "Tokyo"}', calls=(TOKYO,)),
+    Answer(text="[TOOL_CALLS] are two words", content="[TOOL_CALLS] are two words"),
 )
 
 HARMONY: Final = (
-    Sample(text="<|channel|>final<|message|>Hello!", content="Hello!"),
-    Sample(
+    Answer(text="<|channel|>final<|message|>Hello!", content="Hello!"),
+    Answer(
         text=(
             "<|channel|>analysis<|message|>I think<|end|><|start|>assistant<|channel|>commentary<|message|>I look."
             "<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json"
@@ -361,12 +373,12 @@ HARMONY: Final = (
         content="I look.",
         calls=(TOKYO,),
     ),
-    Sample(
+    Answer(
         text=' to=functions.get_weather<|channel|>analysis <|constrain|>json<|message|>{"city": "Tokyo"}',
         calls=(TOKYO,),
     ),
-    Sample(text='<|channel|>analysis to=functions.get_weather<|message|>{"city": "Tokyo"}', calls=(TOKYO,)),
-    Sample(
+    Answer(text='<|channel|>analysis to=functions.get_weather<|message|>{"city": "Tokyo"}', calls=(TOKYO,)),
+    Answer(
         text=(
             "<|channel|>commentary to=assistant<|channel|>analysis<|message|>I think<|end|>"
             "<|start|>assistant<|channel|>final <|constrain|>json<|message|>{}<|return|>"
@@ -374,14 +386,14 @@ HARMONY: Final = (
         reasoning="I think",
         content="{}",
     ),
-    Sample(
+    Answer(
         text=(
             "<|channel|>analysis<|message|>I run it.<|end|><|start|>assistant to=container.exec<|channel|>commentary"
             "<|message|>echo 1<|call|>"
         ),
         reasoning="I run it.echo 1",
     ),
-    Sample(text="Just text.", content="Just text."),
-    Sample(text="ing on.<|end|>", reasoning="ing on.", prompt="<|start|>assistant<|channel|>analysis<|message|>"),
-    Sample(text="<|channel|>analysis<|message|>I thi", reasoning="I thi", cut=True),
+    Answer(text="Just text.", content="Just text."),
+    Answer(text="ing on.<|end|>", reasoning="ing on.", prompt="<|start|>assistant<|channel|>analysis<|message|>"),
+    Answer(text="<|channel|>analysis<|message|>I thi", reasoning="I thi", cut=True),
 )
