@@ -12,7 +12,7 @@ from kernelet_server_openai.serving.disconnect import ABORT
 LARGEST_HEAD: Final = 64 * 1024
 """Bytes of request line and headers: nothing else bounds them."""
 
-HEAD_SECONDS: Final = 30.0
+HEAD_SECONDS: Final = 60.0
 """How long a client may take for them, from the connection or the first byte on."""
 
 REFUSED: Final = b"HTTP/1.1 %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%s"
