@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
@@ -16,7 +18,7 @@ from kernelet.engine.frontend import Frontend
 from kernelet.engine.input_processor import check_request_id
 from kernelet.engine.open_requests import Item, OpenRequests
 from kernelet.engine.owned_request import OwnedRequest
-from kernelet.engine.pooling_client import PoolingClient
+from kernelet.engine.pooling_client import PREPARING, PoolingClient
 from kernelet.engine.prompts import ParsedPrompt, Prompt
 from kernelet.engine.started import StartedEngine
 from kernelet.engine.stats import EngineStats
@@ -43,6 +45,7 @@ class AsyncLLM(PoolingClient, StartedEngine, EngineClient):
     def _attach(self, frontend: Frontend) -> None:
         super()._attach(frontend)
         self._open = OpenRequests(self._check_draining)
+        self._preparing = ThreadPoolExecutor(PREPARING, thread_name_prefix="prepare")
 
     @classmethod
     async def create(cls, model: str, **options: Any) -> Self:
@@ -67,9 +70,8 @@ class AsyncLLM(PoolingClient, StartedEngine, EngineClient):
     ) -> AsyncGenerator[RequestOutput, None]:
         name = self._new_id() if request_id is None else check_request_id(request_id)
         params = SamplingParams() if sampling_params is None else sampling_params
-        prepared = await asyncio.to_thread(
-            self._frontend.input_processor.prepare, prompt, params, request_id=name, priority=priority
-        )
+        prepare = self._frontend.input_processor.prepare
+        prepared = await self._aside(partial(prepare, prompt, params, request_id=name, priority=priority))
         with self._open.enter(name) as (items, sink), self._frontend.own(prepared, sink) as request:
             async for output in self._outputs(request, items):
                 yield output
@@ -159,6 +161,8 @@ class AsyncLLM(PoolingClient, StartedEngine, EngineClient):
 
     async def shutdown(self) -> None:
         await asyncio.to_thread(self._finalizer)
+        self._preparing.shutdown(wait=False)
+        self._preparing = ThreadPoolExecutor(PREPARING)  # for requests that are told that the engine is gone
 
     def _check_draining(self) -> None:
         """Other frontends may have asked for it."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Final, TypeVar
 
 from kernelet.contracts.pooling import PoolingParams, PoolingRequestOutput
 from kernelet.engine.frontend import Frontend
@@ -14,6 +16,11 @@ from kernelet.engine.pooling import OwnedPooling, PreparedPooling, Vector
 from kernelet.engine.prompts import ParsedPrompt, Prompt
 from kernelet.errors import RequestFailedError
 
+T = TypeVar("T")
+
+PREPARING: Final = 2
+"""Threads that prepare requests."""
+
 
 class PoolingClient:
     """What an ``AsyncLLM`` does with prompts whose states are pooled."""
@@ -21,6 +28,7 @@ class PoolingClient:
     _frontend: Frontend
     _new_id: Callable[[], str]
     _open: OpenRequests
+    _preparing: ThreadPoolExecutor
 
     @property
     def supported_tasks(self) -> tuple[str, ...]:
@@ -50,9 +58,13 @@ class PoolingClient:
         if isinstance(prompt, Mapping) and "data" in prompt:
             return await self._process(name, prompt, pooling_params, priority)
         prepare = self._frontend.pooling.prepare
-        prepared = await asyncio.to_thread(prepare, prompt, pooling_params, request_id=name, priority=priority)
+        prepared = await self._aside(partial(prepare, prompt, pooling_params, request_id=name, priority=priority))
         (output,) = await self._pool(name, [prepared])
         return output
+
+    async def _aside(self, prepare: Callable[[], T]) -> T:
+        """Prepares requests off the event loop, on few threads: each takes the interpreter from it for a while."""
+        return await asyncio.get_running_loop().run_in_executor(self._preparing, prepare)
 
     async def _process(
         self, name: str, prompt: Mapping[str, Any], params: PoolingParams | None, priority: int
@@ -67,7 +79,7 @@ class PoolingClient:
                 for index, one in enumerate(prompts)
             ]
 
-        outputs = await self._pool(name, await asyncio.to_thread(prepare_all))
+        outputs = await self._pool(name, await self._aside(prepare_all))
         answer = await processor.answer_async(data, outputs)
         answer.request_id = name
         return answer

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _MAX_ID: Final = 2**32 - 1
 REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
-LONG: Final = 8192
+LONG: Final = 1024
 """Letters from which on a text is tokenized as a batch of one: the library then lets other threads run, and starts its
 own."""
 LETTERS_LOST: Final = 8

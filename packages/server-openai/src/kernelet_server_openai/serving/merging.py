@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator, Coroutine, Sequence
 from contextlib import aclosing
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
+
+AT_ONCE: Final = 16
+"""Sources that are started before the event loop turns to others."""
 
 
 async def merge(sources: Sequence[AsyncGenerator[T, None]]) -> AsyncGenerator[tuple[int, T], None]:
@@ -49,13 +53,21 @@ async def merge(sources: Sequence[AsyncGenerator[T, None]]) -> AsyncGenerator[tu
 
 async def together(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     """All results, in order. The first error cancels the others and is raised."""
-    tasks = [asyncio.ensure_future(one) for one in work]
+    tasks: list[asyncio.Future[T]] = []
+    left = deque(work)
     try:
+        while left:
+            tasks.append(asyncio.ensure_future(left.popleft()))
+            if len(tasks) % AT_ONCE == 0:
+                await asyncio.sleep(0)
         return list(await asyncio.gather(*tasks))
     finally:
+        for one in left:
+            one.close()
         for task in tasks:
             task.cancel()
-        await asyncio.wait(tasks)
+        if tasks:
+            await asyncio.wait(tasks)
 
 
 async def last_items(sources: Sequence[AsyncGenerator[T, None]]) -> list[T]:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from kernelet_server_openai.serving.merging import last_items, merge, together
+from kernelet_server_openai.serving.merging import AT_ONCE, last_items, merge, together
 
 
 class Source:
@@ -101,3 +101,48 @@ def test_results_together():
         assert len(asyncio.all_tasks()) == 1
 
     asyncio.run(work())
+
+
+def test_others_get_their_turn_while_many_are_started():
+    async def work():
+        begun, seen = 0, []
+
+        async def one():
+            nonlocal begun
+            begun += 1
+
+        async def other():
+            while begun < 10 * AT_ONCE:
+                seen.append(begun)
+                await asyncio.sleep(0)
+
+        watching = asyncio.ensure_future(other())
+        await together([one() for _ in range(10 * AT_ONCE)])
+        await watching
+        assert len(seen) >= 9
+
+    asyncio.run(work())
+
+
+def test_leaving_while_many_are_started():
+    async def work():
+        begun = []
+
+        async def one(number):
+            begun.append(number)
+            await asyncio.Event().wait()
+
+        task = asyncio.ensure_future(together([one(number) for number in range(3 * AT_ONCE)]))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait((task,))
+        assert task.cancelled()
+        assert len(begun) <= 2 * AT_ONCE
+        assert len(asyncio.all_tasks()) == 1
+
+    asyncio.run(work())
+
+
+def test_nothing_together():
+    assert asyncio.run(together([])) == []
