@@ -91,6 +91,8 @@ class PluginReport:
     def details(self) -> dict[str, Any]:
         """The object of ``plugins show NAME --json``: the row, where it is, each offer's state, and the traceback."""
         offers = [asdict(offer) | {"state": str(offer.state)} for offer in self.offers]
+        for offer in offers:
+            del offer["scope"]  # the kind tells
         extra = {"entry_point": self.entry_point, "path": self.path, "fix": self.fix, "traceback": self.trace}
         lists = {"offers": offers, "deprecated": list(self.deprecated)}
         return self.row() | extra | {"reason": self.reason} | lists

@@ -55,3 +55,8 @@ def test_details():
 @pytest.mark.parametrize("state", ["active", "declined", "failed", "blocked", "incompatible"])
 def test_states(state):
     assert State(state) == state
+
+
+def test_what_stands_before_an_offers_name():
+    assert str(OfferReport(domain="cache", kind="k", name="n")) == "cache:n"
+    assert str(OfferReport(domain="parsing", kind="tool parser", name="n", scope="tool-parser")) == "tool-parser:n"
