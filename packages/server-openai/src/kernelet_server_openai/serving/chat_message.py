@@ -45,7 +45,7 @@ class MessageCursor:
     def __init__(self, request: ChatCompletionRequest, before: str) -> None:
         self._max_calls = request.max_calls
         self._includes_reasoning = request.include_reasoning
-        self._says = bool(before)
+        self._says = bool(before) or not request.tools
         self._reasoning = 0
         self._content = 0
         self._arguments: list[int] = []

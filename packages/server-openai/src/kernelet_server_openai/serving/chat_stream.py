@@ -48,7 +48,8 @@ class ChatChunks:
         parts = []
         for index, made in enumerate(output.outputs):
             # null, as long as there may be calls instead
-            first = {"role": "assistant", "content": self._before or (None if made.message is not None else "")}
+            nothing = None if made.message is not None and request.tools else ""
+            first = {"role": "assistant", "content": self._before or nothing}
             choice = {"index": index, "delta": first, "logprobs": None, "finish_reason": None}
             content: dict[str, Any] = {**self._fields, "choices": [choice]}
             if index == 0 and output.prompt_logprobs is not None:
@@ -91,7 +92,7 @@ class ChatChunks:
 
     def _parsed(self, choice: CompletionOutput, delta: Delta, pieces: list[dict[str, Any]]) -> bytes:
         """A chunk for each piece of a message; the first tells the tokens, the last the end."""
-        if not pieces and delta.shows(tokens=not self._plain) and delta.token_ids:
+        if not pieces and delta.token_ids and not self._plain:
             pieces = [{}]
         chunks, tokens = [], delta
         for number, piece in enumerate(pieces, 1):
@@ -118,5 +119,7 @@ class ChatChunks:
         return b',"usage":' + ENCODER.encode(self.usage) + b"}\n\n"
 
     def _usage_before(self) -> dict[str, Any]:
-        found = self.usage
-        return {**found, "completion_tokens": 0, "total_tokens": found["prompt_tokens"]}
+        found = {**self.usage, "completion_tokens": 0}
+        if "completion_tokens_details" in found:
+            found["completion_tokens_details"] = {"reasoning_tokens": 0}
+        return {**found, "total_tokens": found["prompt_tokens"]}

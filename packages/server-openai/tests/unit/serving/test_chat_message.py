@@ -69,7 +69,7 @@ def joined(deltas):
 
 @given(PARTS, st.booleans(), st.booleans())
 def test_deltas_add_up_to_the_message(parts, reasoning, parallel):
-    asked = request(include_reasoning=reasoning, parallel_tool_calls=parallel)
+    asked = request(include_reasoning=reasoning, parallel_tool_calls=parallel, tools=[{}])
     cursor, deltas = MessageCursor(asked, ""), []
     for number, (kind, text) in enumerate(parts):
         for end in (len(text) // 2, len(text)):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from parsed_text import said
 from scripted_engine import ScriptedEngine, choice, lp, output
 
+from kernelet.contracts.serving import ParsersInfo
 from kernelet_server_openai.protocol.chat import ChatCompletionRequest
 from kernelet_server_openai.serving.api import Heading
 from kernelet_server_openai.serving.chat_stream import ChatChunks
@@ -26,8 +27,13 @@ STEPS = (
 )
 
 
+TOOL = {"type": "function", "function": {"name": "f"}}
+PARSERS = ParsersInfo(tool="x", auto_tool_choice=True)
+
+
 def stream(make_app, *steps, **fields):
-    reply = post(make_app(ScriptedEngine(*steps)), PATH, {"messages": MESSAGES, "stream": True, **fields})
+    engine = ScriptedEngine(*steps, parsers=PARSERS)
+    reply = post(make_app(engine), PATH, {"messages": MESSAGES, "stream": True, **fields})
     assert reply.status == 200
     assert reply.headers["content-type"].startswith("text/event-stream")
     return reply.events
@@ -112,7 +118,7 @@ def test_chunks_are_json_whatever_the_text(options, pieces):
 
 def step(*parts, tokens=1, **fields):
     positions = [{number: lp(str(number))} for number in range(tokens)]
-    return output(choice("...", range(tokens), message=said(*parts)[0], logprobs=positions, **fields))
+    return output(choice("." * tokens, range(tokens), message=said(*parts)[0], logprobs=positions, **fields))
 
 
 CALLING = (
@@ -125,7 +131,7 @@ CALLING = (
 
 
 def test_pieces_of_a_parsed_answer(make_app):
-    events = stream(make_app, *CALLING)
+    events = stream(make_app, *CALLING, tools=[TOOL])
     deltas = [event["choices"][0]["delta"] for event in events]
     start = {"id": "id0", "type": "function", "function": {"name": "f", "arguments": ""}}
     assert deltas == [
@@ -151,9 +157,14 @@ def test_tokens_of_a_parsed_answer_are_told_once(make_app):
     assert told == ["0", "1", "2", "3", "4", "5"]
 
 
-def test_an_answer_that_says_nothing_is_an_empty_text(make_app):
-    events = stream(make_app, step(finish_reason="stop"))
-    assert [event["choices"][0]["delta"] for event in events] == [
-        {"role": "assistant", "content": None},
-        {"content": ""},
-    ]
+@pytest.mark.parametrize("tools, first, last", [([TOOL], None, {"content": ""}), (None, "", {})])
+def test_an_answer_that_says_nothing_is_an_empty_text(make_app, tools, first, last):
+    events = stream(make_app, step(finish_reason="stop"), tools=tools)
+    deltas = [event["choices"][0]["delta"] for event in events]
+    assert deltas == [{"role": "assistant", "content": first}, last]
+
+
+def test_tokens_of_reasoning_in_every_chunk(make_app):
+    options = {"include_usage": True, "continuous_usage_stats": True}
+    usages = [event["usage"] for event in stream(make_app, *CALLING, stream_options=options)]
+    assert [one["completion_tokens_details"]["reasoning_tokens"] for one in usages] == [0] + [1] * 10
