@@ -3,7 +3,7 @@
 Prints for each engine how many of the 16 texts differ. Prompts are English of several lengths, the same tokens for all
 engines; engines never stop early. Exits with 1 if a text of Kernelet differs.
 
-python benchmarks/cpu/invariance.py [--engines kernelet,transformers] [--tokens 64] [--precision bf16] [--json]
+python benchmarks/cpu/invariance.py [--engines kernelet,transformers] [--tokens 64] [--precision int8] [--json]
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_options(parser)
     parser.add_argument("--tokens", type=int, default=64, metavar="N", help="of each answer (default: %(default)s)")
-    parser.add_argument("--precision", choices=("bf16", "int8"), default="bf16", help="of the weights")
+    parser.add_argument("--precision", choices=("bf16", "int8", "int4"), default="bf16", help="of the weights")
     cpus = len(os.sched_getaffinity(0))
     parser.add_argument("--threads", type=int, default=cpus, metavar="N", help="of each engine (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="one object")

@@ -8,7 +8,7 @@ from serve import Engine, Options, Prompts, serve
 def make(options: Options) -> Engine:
     from kernelet import LLM, SamplingParams
 
-    quantization = {"quantization": "int8"} if options.precision == "int8" else {}
+    quantization = {} if options.precision == "bf16" else {"quantization": options.precision}
     llm = LLM(
         options.model,
         dtype="bfloat16",

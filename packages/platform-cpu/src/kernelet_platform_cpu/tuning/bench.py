@@ -39,6 +39,12 @@ SCHEMES = {
             activation_element="int8",
         ),
         WeightScheme(element="int4", scales=(ScaleLevel(dtype="float32", block=(1, 32)),)),
+        WeightScheme(
+            element="int4",
+            scales=(ScaleLevel(dtype="float32", block=(1, 32)),),
+            activation="dynamic",
+            activation_element="int8",
+        ),
     ),
 }
 KERNELS: dict[str, type[WeightKernel]] = {"native-dense": NativeDense, "native-int": NativeInt}
@@ -156,7 +162,6 @@ def canonical(scheme: WeightScheme, shape: tuple[int, int]) -> dict[str, Tensor]
 
 def rows_for(weight: Weight) -> list[Row]:
     """Every row that is tried for a weight; only the numbers differ."""
-    ahead = AHEAD if weight.kernel == "native-dense" else (0,)
     return [
         Row(
             kernel=weight.kernel,
@@ -170,7 +175,7 @@ def rows_for(weight: Weight) -> list[Row]:
             tasks=tasks,
             ahead=far,
         )
-        for row_kib, panel_kib, tasks, far in itertools.product(ROW_KIB, PANEL_KIB, TASKS, ahead)
+        for row_kib, panel_kib, tasks, far in itertools.product(ROW_KIB, PANEL_KIB, TASKS, AHEAD)
     ]
 
 

@@ -34,7 +34,7 @@ def test_every_form_shape_and_number_of_rows_is_measured(small):
     heard = Heard()
     figures = bench.LinearBench(Settings(plugin="platform-cpu", values={"threads": 1})).measure(heard)
     assert {figure.kernel for figure in figures} == set(CHOICES["kernel"])
-    assert len({(figure.weight, figure.rows) for figure in figures}) == len(figures) == 4 * 2 * 2
+    assert len({(figure.weight, figure.rows) for figure in figures}) == len(figures) == 5 * 2 * 2
     assert all(0 < figure.seconds < 10 for figure in figures)
     assert all(native().chosen_isa() in figure.detail for figure in figures)
     assert heard.calls == [(done, len(figures)) for done in range(1, len(figures) + 1)]
@@ -45,9 +45,9 @@ def test_the_tuned_table_is_one_that_the_option_takes(small, tmp_path):
     file = tmp_path / "table.toml"
     file.write_text(bench.LinearBench(Settings(plugin="platform-cpu", values={"threads": 1})).tune(Heard()))
     rows = read(file.read_text(), "tuned")
-    assert len(rows) == 4 * 2
+    assert len(rows) == 5 * 2
     assert {row.isa for row in rows} == {native().chosen_isa()}
-    assert [row.max_outputs for row in rows] == [24, 0] * 4
+    assert [row.max_outputs for row in rows] == [24, 0] * 5
     assert table_of(Settings(plugin="platform-cpu", values={"kernel_table": str(file)})).rows[: len(rows)] == rows
 
 
