@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from kernelet.request.values import shown
+from kernelet_server_openai.protocol import reading
 from kernelet_server_openai.protocol.places import a_list, a_text, an_object, wrong
 
 TEXTS = ("name", "reasoning", "reasoning_content", "tool_call_id")
@@ -20,7 +21,25 @@ def checked_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, An
     Raises:
         ApiError: 400, naming the place.
     """
+    calls = [call for message in messages if isinstance(found := message.get("tool_calls"), list) for call in found]
+    check_size([call["function"] for call in calls if isinstance(call, dict) and "function" in call], "messages")
     return [checked_message(message, f"messages[{place}]") for place, message in enumerate(messages)]
+
+
+def check_size(functions: Iterable[object], field: str) -> None:
+    """Arguments are JSON inside of texts: how much there is in them is known before anything is made of it.
+
+    Args:
+        functions: Objects with ``arguments``; others have none.
+        field: That holds them.
+
+    Raises:
+        ApiError: 400: it is too much.
+    """
+    given = (one.get("arguments") for one in functions if isinstance(one, dict))
+    texts = ",".join(text for text in given if isinstance(text, str))
+    if reading.members(texts.encode("utf-8", "surrogatepass"), reading.MAX_VALUES) > reading.MAX_VALUES:
+        raise wrong(field, f"arguments of calls have {reading.MAX_VALUES} members together at most")
 
 
 def checked_message(message: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from kernelet.request.message import ParsedMessage, ToolCall
 from kernelet.request.values import shown
-from kernelet_server_openai.protocol.messages import arguments, decoded
+from kernelet_server_openai.protocol.messages import arguments, check_size, decoded
 from kernelet_server_openai.protocol.places import a_list, a_text, an_object, only, wrong
 
 Messages = list[dict[str, Any]]
@@ -29,6 +29,7 @@ def input_messages(given: str | Sequence[Mapping[str, Any]]) -> Messages:
     """
     if isinstance(given, str):
         return [{"role": "user", "content": given}]
+    check_size(given, "input")
     messages: Messages = []
     for place, item in enumerate(given):
         add(messages, message(item, f"input[{place}]"))

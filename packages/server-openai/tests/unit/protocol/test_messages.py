@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernelet_server_openai.protocol import messages
 from kernelet_server_openai.protocol.errors import ApiError
 from kernelet_server_openai.protocol.messages import checked_messages, decoded
+from kernelet_server_openai.serving.responses_input import input_messages
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
@@ -22,13 +24,13 @@ def calling(arguments, **fields):
 
 
 def test_what_the_template_gets():
-    messages = [
+    asked = [
         {"role": "user", "content": "hi", "name": None},
         {"role": "assistant", "content": "", "tool_calls": None, "reasoning": "hm"},
         calling('{"a": [1]}'),
         {"role": "tool", "tool_call_id": "1", "content": [{"type": "text", "text": "3"}], "mine": 1},
     ]
-    assert checked_messages(messages) == [
+    assert checked_messages(asked) == [
         {"role": "user", "content": "hi"},
         {"role": "assistant", "content": "", "reasoning": "hm"},
         {
@@ -79,13 +81,31 @@ def test_a_call_has_what_templates_know():
         (calling('{"a": '), ".tool_calls[0].function.arguments"),
         (calling("[1]"), ".tool_calls[0].function.arguments"),
         (calling([1]), ".tool_calls[0].function.arguments"),
-        (calling("[" * 100_000), ".tool_calls[0].function.arguments"),
+        (calling("[" * 20_000), ".tool_calls[0].function.arguments"),
     ],
 )
 def test_wrong_shapes_are_named(message, place):
     with pytest.raises(ApiError) as caught:
         checked_messages([{"role": "user", "content": "hi"}, message])
     assert (caught.value.status, caught.value.param) == (400, f"messages[1]{place}")
+
+
+@pytest.mark.parametrize("calls", [1, 100])
+def test_arguments_are_counted_before_anything_is_made_of_them(calls, monkeypatch):
+    monkeypatch.setattr(messages, "decoded", lambda text: pytest.fail(f"read {len(text)} characters"))
+    many = '{"a":[' + ",".join(["[]"] * (2**16 // calls)) + "]}"
+    message = calling(many)
+    message["tool_calls"] *= calls
+    with pytest.raises(ApiError, match="32768 members together") as caught:
+        checked_messages([message])
+    assert caught.value.param == "messages"
+    with pytest.raises(ApiError, match="32768 members together"):
+        input_messages([{"type": "function_call", "name": "f", "call_id": "1", "arguments": many}] * calls)
+
+
+def test_marks_inside_of_texts_are_no_members():
+    arguments = {"a": ',[{"\\' * 2**16}
+    assert checked_messages([calling(json.dumps(arguments))])[0]["tool_calls"][0]["function"]["arguments"] == arguments
 
 
 @pytest.mark.parametrize("text", ["", "[]", "nan", '{"a": NaN}', '{"a": 1', "{'a': 1}", "\ud800", '"x"'])
