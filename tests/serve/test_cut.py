@@ -17,6 +17,8 @@ BODIES = [
     ("/v1/completions", LONG | {"prompt": [[46], [47]]}),
     ("/v1/chat/completions", LONG | TALK),
 ]
+SLOW = "--set", "probe_plugin:plugin.step_seconds=0.01"
+"""None of them ends before the last one has come."""
 CHOICES = 5
 """Of all bodies together."""
 COPIES = 4
@@ -56,7 +58,8 @@ def test_streams_end_with_an_error_and_whole_answers_are_one(serve):
             reading = [group.create_task(client.read()) for client in clients]
         return [task.result() for task in reading], [client.answer for client in begun]
 
-    with serve("--api-server-count", 2, "--shutdown-timeout", 3600) as server:
+    flags = "--api-server-count", 2, "--shutdown-timeout", 3600, *SLOW
+    with serve(*flags) as server:
         server.wait(lambda: "frontends: 2" in server.log, 60, "both frontends serve")
         answers, begun = asyncio.run(run(server))
         assert server.process.wait(60) == 128 + signal.SIGTERM
