@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 
 class TextPrompt(TypedDict, total=False):
-    """A text to be tokenized."""
+    """A text to be tokenized, without the tokenizer's own tokens if ``add_special_tokens`` says so."""
 
     prompt: str
     cache_salt: str
+    add_special_tokens: bool
 
 
 class TokensPrompt(TypedDict, total=False):
@@ -33,7 +34,7 @@ class TokensPrompt(TypedDict, total=False):
 Prompt = str | Sequence[int] | TextPrompt | TokensPrompt
 """A text, token ids, or a dictionary with one of them."""
 
-KEYS = frozenset({"prompt", "prompt_token_ids", "cache_salt"})
+KEYS = frozenset({"prompt", "prompt_token_ids", "cache_salt", "add_special_tokens"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +84,10 @@ def parse_mapping(prompt: Mapping[Any, Any]) -> ParsedPrompt:
         raise PromptError(f"the prompt's text is {shown(text)}, expected a string")
     if not isinstance(salt, str):
         raise PromptError(f"cache_salt is {shown(salt)}, expected a string")
-    return ParsedPrompt(text=text, token_ids=ids, cache_salt=salt)
+    adds = prompt.get("add_special_tokens", True)
+    if not isinstance(adds, bool):
+        raise PromptError(f"add_special_tokens is {shown(adds)}, expected true or false")
+    return ParsedPrompt(text=text, token_ids=ids, cache_salt=salt, add_special_tokens=adds)
 
 
 def split_prompts(prompts: object) -> list[object]:

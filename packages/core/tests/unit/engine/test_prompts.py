@@ -29,6 +29,8 @@ def test_a_parsed_prompt_stays_as_it_is():
 
 def test_salt():
     assert parse_prompt({"prompt": "hi", "cache_salt": "s"}).cache_salt == "s"
+    assert parse_prompt({"prompt": "hi", "add_special_tokens": False}).add_special_tokens is False
+    assert parse_prompt({"prompt": "hi"}).add_special_tokens
 
 
 @pytest.mark.parametrize(
@@ -42,6 +44,7 @@ def test_salt():
         ({"promt": "x"}, "unknown key 'promt'"),
         ({"prompt": 5}, "expected a string"),
         ({"prompt": "x", "cache_salt": 5}, "cache_salt"),
+        ({"prompt": "x", "add_special_tokens": 1}, "add_special_tokens"),
     ],
 )
 def test_anything_else_is_a_prompt_error(given, message):

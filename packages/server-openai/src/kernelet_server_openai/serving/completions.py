@@ -7,7 +7,6 @@ from typing import Any
 
 from starlette.types import Scope, Send
 
-from kernelet.engine.prompts import ParsedPrompt
 from kernelet.request.outputs import CompletionOutput, RequestOutput
 from kernelet_server_openai.protocol.completions import CompletionRequest, OnePrompt
 from kernelet_server_openai.protocol.errors import as_api_error
@@ -79,10 +78,9 @@ class CompletionAnswer:
         )
 
     def _as_asked(self, prompt: OnePrompt) -> object:
-        salt = self._request.cache_salt
-        if isinstance(prompt, str) and not self._request.add_special_tokens:
-            return ParsedPrompt(text=prompt, cache_salt=salt or "", add_special_tokens=False)
-        return with_salt(prompt, salt)
+        adds = self._request.add_special_tokens or not isinstance(prompt, str)
+        found = with_salt(prompt, self._request.cache_salt)
+        return found if adds else {**found, "add_special_tokens": False}
 
 
 def completion(

@@ -5,7 +5,6 @@ from asgi_calls import post
 from scripted_engine import DONE, ScriptedEngine, asked, choice, lp, output
 
 from kernelet.contracts.sampling import SamplingParams
-from kernelet.engine.prompts import ParsedPrompt
 from kernelet.errors import EngineDeadError, ParameterError, PromptError
 from kernelet_server_openai.protocol.completions import Completion
 
@@ -106,7 +105,7 @@ def test_the_engine_tokenizes_texts_without_special_tokens_too(make_app):
     """It checks their lengths."""
     engine = ScriptedEngine(DONE)
     complete(make_app(engine), add_special_tokens=False, cache_salt="s")
-    assert engine.asked[0][0] == ParsedPrompt(text="abc", cache_salt="s", add_special_tokens=False)
+    assert engine.asked[0][0] == {"prompt": "abc", "cache_salt": "s", "add_special_tokens": False}
 
 
 def test_no_special_tokens_are_added_where_none_are_wanted(make_app, engine):
