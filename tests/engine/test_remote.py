@@ -334,8 +334,9 @@ def test_a_killed_engine_is_dead_at_once(folder):
         assert "SIGKILL" in client.health().detail
         assert (len(client._sinks), len(client._calls), len(llm._open)) == (0, 0, 0)
         place = Path(client.folder)
+        asyncio.run(llm.shutdown())
     assert not place.exists()
-    assert threading.active_count() == threads
+    until(lambda: threading.active_count() == threads, "its threads end")
 
 
 def test_a_stopped_engine_is_stalled_and_comes_back(folder):

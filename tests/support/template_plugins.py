@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -31,8 +32,11 @@ def generate(kind: str, name: str, folder: Path, *options: str) -> Path:
     """
     folder.mkdir(parents=True, exist_ok=True)
     errors = io.StringIO()
+    log = logging.getLogger("kernelet")
+    before = log.handlers[:], log.propagate, log.level
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
         code = main(["plugins", "new", kind, name, "--directory", str(folder), *options])
+    log.handlers[:], log.propagate, log.level = before
     assert code == 0, errors.getvalue()
     return folder / name
 

@@ -28,7 +28,8 @@ def test_engine_plans_travel():
 
 
 @pytest.mark.parametrize(
-    "interface, optional", [(Worker, {"shutdown"}), (Executor, {"sleep", "wake_up"}), (Communicator, set())]
+    "interface, optional",
+    [(Worker, {"control", "shutdown"}), (Executor, {"control", "sleep", "wake_up"}), (Communicator, set())],
 )
 def test_interfaces(interface, optional):
     methods = {name for name, value in vars(interface).items() if callable(value) and not name.startswith("__")}
@@ -47,6 +48,7 @@ def test_workers_are_driven_in_the_order_of_the_interface():
         "get_plan",
         "execute_model",
         "sample",
+        "control",
         "shutdown",
     ]
 

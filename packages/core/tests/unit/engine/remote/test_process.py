@@ -17,6 +17,16 @@ from kernelet.engine.remote.process import close, tell_parent
 from kernelet.engine.remote.switchboard import Switchboard
 from kernelet.executor.failures import Failure
 
+
+def what_is_set_up():
+    return [*map(signal.getsignal, (signal.SIGINT, signal.SIGTERM)), *logging.getLogger("kernelet").handlers]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def before():
+    return what_is_set_up()
+
+
 FAILED = StartFailed(failure=Failure(kinds=["builtins:MemoryError"], message="x"))
 
 
@@ -91,7 +101,5 @@ def test_an_orphan_removes_the_folder_and_ends(place):
     assert not Path(place.folder).exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_this_process_was_left_alone(number):
-    assert signal.getsignal(number) is not None
-    assert logging.getLogger("kernelet").handlers == []
+def test_this_process_was_left_alone(before):
+    assert what_is_set_up() == before
