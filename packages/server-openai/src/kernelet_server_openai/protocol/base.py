@@ -58,7 +58,7 @@ Metadata = Annotated[
 """As in OpenAI's API."""
 
 SHOWN_ERRORS = 3
-WORDS = (("list should", "array should"), ("valid list", "valid array"), ("valid dictionary", "object"))
+WORDS = (("list should", "array should"), ("valid list", "valid array"), ("a valid dictionary", "an object"))
 """Python's words for what JSON has."""
 
 
@@ -128,7 +128,7 @@ def in_json(text: str) -> str:
     """With JSON's words."""
     for python, mine in WORDS:
         text = text.replace(python, mine)
-    return text
+    return text.partition(" or instance of ")[0]
 
 
 def too_long(error: Any) -> str:

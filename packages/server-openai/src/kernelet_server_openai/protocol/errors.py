@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import msgspec
@@ -20,6 +21,10 @@ from kernelet.errors import (
 )
 
 NO_NAMES: Mapping[str, str] = {"": ""}
+PLACE = re.compile(
+    r"(?:tools|chat_template_kwargs|continue_final_message|add_generation_prompt)(?:\.[^\s.:\[]+|\[\d+\])*(?=[ :])"
+)
+"""What a chat template's errors begin with where something else than messages is wrong."""
 INVALID, SERVER, LIMIT = "invalid_request_error", "server_error", "rate_limit_error"
 
 
@@ -91,8 +96,7 @@ def as_api_error(error: Exception, names: Mapping[str, str] = NO_NAMES, prompt: 
     if isinstance(error, SandboxBusyError):
         return ApiError(503, str(error), code="busy", headers={"retry-after": "1"})
     if isinstance(error, RequestError):
-        at_prompt = isinstance(error, PromptError | ChatTemplateError)
-        return ApiError(400, str(error), param=prompt if at_prompt else None)
+        return ApiError(400, str(error), param=field_of(error, prompt))
     if isinstance(error, EngineDrainingError):
         return ApiError(503, str(error), code="draining", headers={"retry-after": "5"})
     if isinstance(error, EngineDeadError):
@@ -100,6 +104,18 @@ def as_api_error(error: Exception, names: Mapping[str, str] = NO_NAMES, prompt: 
     if isinstance(error, KerneletError):
         return ApiError(500, str(error))
     return ApiError(500, "an error inside the server, which its log tells", code="internal_error")
+
+
+def field_of(error: RequestError, prompt: str | None) -> str | None:
+    """The field that an error of the engine is about.
+
+    Args:
+        error: Of the engine.
+        prompt: The field that holds the prompt.
+    """
+    if isinstance(error, ChatTemplateError) and (place := PLACE.match(str(error))):
+        return place[0]
+    return prompt if isinstance(error, PromptError | ChatTemplateError) else None
 
 
 def parameter_error(error: ParameterError, names: Mapping[str, str]) -> ApiError:

@@ -16,7 +16,8 @@ TEXTS = ("name", "reasoning", "reasoning_content", "tool_call_id")
 
 
 def checked_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Messages as templates know them: arguments of calls are objects. What else they hold, the template decides.
+    """Messages as templates know them: arguments of calls are objects, as far as the model wrote such. What else they
+    hold, the template decides.
 
     Raises:
         ApiError: 400, naming the place.
@@ -37,8 +38,11 @@ def check_size(functions: Iterable[object], field: str) -> None:
         ApiError: 400: it is too much.
     """
     given = (one.get("arguments") for one in functions if isinstance(one, dict))
-    texts = ",".join(text for text in given if isinstance(text, str))
-    if reading.members(texts.encode("utf-8", "surrogatepass"), reading.MAX_VALUES) > reading.MAX_VALUES:
+    # each for itself: one that was cut inside of a text must not hide the next
+    counts = (
+        reading.members(unwrapped(one).encode("utf-8", "surrogatepass"), 0) for one in given if isinstance(one, str)
+    )
+    if sum(counts) > reading.MAX_VALUES:
         raise wrong(field, f"arguments of calls have {reading.MAX_VALUES} members together at most")
 
 
@@ -52,10 +56,14 @@ def checked_message(message: Mapping[str, Any], where: str) -> dict[str, Any]:
             a_text(made[name], f"{where}.{name}")
     if "content" in made:
         check_content(made["content"], f"{where}.content")
-    calls = made.pop("tool_calls", [])
+    if made["role"] == "tool" and not made.get("tool_call_id"):
+        raise wrong(f"{where}.tool_call_id", "is missing: give the id of the call that this answers")
+    place = f"{where}.tool_calls"
+    calls = a_list(made.pop("tool_calls", []), place)
+    if calls and made["role"] != "assistant":
+        raise wrong(place, f"got calls of {shown(made['role'])}: only the assistant makes calls")
     if calls:
-        place = f"{where}.tool_calls"
-        made["tool_calls"] = [checked_call(call, f"{place}[{n}]") for n, call in enumerate(a_list(calls, place))]
+        made["tool_calls"] = [checked_call(call, f"{place}[{n}]") for n, call in enumerate(calls)]
     elif "content" not in made and (made["role"] != "assistant" or len(made) == 1):
         raise wrong(f"{where}.content", "is missing: give a text or a list of text parts")
     return made
@@ -92,15 +100,29 @@ def checked_call(call: object, where: str) -> dict[str, Any]:
         a_text(given["id"], f"{where}.id")
     function = an_object(given.get("function"), f"{where}.function")
     made = {
-        "name": a_text(function.get("name"), f"{where}.function.name"),
+        "name": call_name(function.get("name"), f"{where}.function.name"),
         "arguments": arguments(function.get("arguments"), f"{where}.function.arguments"),
     }
     kept = {} if given.get("id") is None else {"id": given["id"]}
     return {**kept, "type": "function", "function": made}
 
 
-def arguments(given: object, where: str) -> dict[str, Any]:
+def call_name(given: object, where: str) -> str:
+    """The name of a function that was called. Models call what there is not, so any will do.
+
+    Raises:
+        ApiError: 400: it is empty, or no text.
+    """
+    name = a_text(given, where)
+    if not name.strip():
+        raise wrong(where, f"got {shown(name)}, expected the name of the function that was called")
+    return name
+
+
+def arguments(given: object, where: str) -> dict[str, Any] | str:
     """Arguments as an object: clients send them as JSON in a text, templates write them themselves.
+
+    What a model wrote that is no object stays the text that it is: clients send back what they got.
 
     Raises:
         ApiError: 400: they are neither.
@@ -108,11 +130,19 @@ def arguments(given: object, where: str) -> dict[str, Any]:
     if given is None or given == "":
         return {}
     if isinstance(given, str):
-        found = decoded(given)
-        if found is None:
-            raise wrong(where, f"got {shown(given)}, expected an object as JSON in a text")
-        return found
+        found = decoded(unwrapped(given))
+        return given if found is None else found
     return an_object(given, where)
+
+
+def unwrapped(text: str) -> str:
+    """The text inside of a text that is a JSON string; models encode arguments twice. Any other stays as it is."""
+    if not text.lstrip().startswith('"'):
+        return text
+    try:
+        return msgspec.json.decode(text, type=str)
+    except (msgspec.DecodeError, UnicodeError):
+        return text
 
 
 def decoded(text: str) -> dict[str, Any] | None:

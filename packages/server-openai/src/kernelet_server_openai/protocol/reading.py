@@ -135,8 +135,8 @@ def ids(name: str, raw: bytes, most: int) -> list[int]:
 
 
 def lower(text: str) -> str:
-    """A sentence as the rest of another."""
-    return text[:1].lower() + text[1:]
+    """A sentence as the rest of another; names in capital letters stay."""
+    return text if text[:2].isupper() else text[:1].lower() + text[1:]
 
 
 def invalid_json(error: Exception) -> ApiError:

@@ -93,6 +93,8 @@ def function_of_responses(tool: object, where: str) -> dict[str, Any]:
     """One of the ``tools`` of ``/v1/responses``."""
     given = an_object(tool, where)
     check_type(given, where)
+    if isinstance(given.get("function"), dict):
+        raise wrong(f"{where}.function", "this is chat's form: here name, description and parameters stand beside type")
     return function(given, where, FUNCTION_FIELDS | {"type"})
 
 

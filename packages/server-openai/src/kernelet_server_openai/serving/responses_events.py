@@ -45,7 +45,9 @@ class ResponseEvents:
         choice, status = output.outputs[0], status_of(output)
         message = message_of(choice)
         pieces = self._head.pieces(message)
-        rest = self._pieces(pieces, message, choice) + self._close(pieces[-1], message, choice, item_status(status))
+        rest = self._pieces(pieces, message, choice) + self._close(
+            pieces[-1], message, choice, item_status(status, choice)
+        )
         done = self._head.object(status, output=output)
         name = status if status in {"completed", "incomplete"} else "failed"
         return rest + self._event(f"response.{name}", response=done), done

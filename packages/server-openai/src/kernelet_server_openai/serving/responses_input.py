@@ -7,7 +7,7 @@ from typing import Any
 
 from kernelet.request.message import ParsedMessage, ToolCall
 from kernelet.request.values import shown
-from kernelet_server_openai.protocol.messages import arguments, check_size, decoded
+from kernelet_server_openai.protocol.messages import arguments, call_name, check_size
 from kernelet_server_openai.protocol.places import a_list, a_text, an_object, only, wrong
 
 Messages = list[dict[str, Any]]
@@ -78,7 +78,7 @@ def message(item: Mapping[str, Any], where: str) -> dict[str, Any]:
 def call(item: Mapping[str, Any], where: str) -> dict[str, Any]:
     """A call that the assistant has made."""
     function = {
-        "name": a_text(item.get("name"), f"{where}.name"),
+        "name": call_name(item.get("name"), f"{where}.name"),
         "arguments": arguments(item.get("arguments"), f"{where}.arguments"),
     }
     return {"id": a_text(item.get("call_id"), f"{where}.call_id"), "type": "function", "function": function}
@@ -127,7 +127,6 @@ def answered(said: ParsedMessage, *, only_first: bool) -> dict[str, Any]:
 
 
 def answered_call(made: ToolCall) -> dict[str, Any]:
-    """A call of the model's; arguments that are no JSON stay a text, with which the template may know what to do."""
-    found = decoded(made.arguments)
-    function = {"name": made.name, "arguments": made.arguments if found is None else found}
+    """A call of the model's, as it is if the client sends it back."""
+    function = {"name": made.name, "arguments": arguments(made.arguments, "arguments")}
     return {"id": made.id, "type": "function", "function": function}

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kernelet.contracts.parsing import CONTENT, REASONING
-from kernelet.request.message import ParsedMessage
+from kernelet.request.message import TOOL_CALL, ParsedMessage
 from kernelet.request.outputs import CompletionOutput, RequestOutput
 from kernelet_server_openai.protocol.errors import ApiError
 from kernelet_server_openai.protocol.responses import ResponsesRequest
 from kernelet_server_openai.protocol.tools import ToolUse
+from kernelet_server_openai.serving.finish import stopped
 from kernelet_server_openai.serving.logprobs import chat_logprobs
 from kernelet_server_openai.serving.responses_items import (
     PREFIXES,
@@ -95,7 +96,7 @@ class ResponseHead:
         """The output items; where the response was cut, the last one was."""
         message = message_of(choice)
         pieces = self.pieces(message)
-        states = ["completed"] * (len(pieces) - 1) + [item_status(status)]
+        states = ["completed"] * (len(pieces) - 1) + [item_status(status, choice)]
         return [
             self.item(place, piece, self.part(piece, message, choice), state)
             for place, (piece, state) in enumerate(zip(pieces, states, strict=True))
@@ -129,8 +130,11 @@ class ResponseHead:
         return found
 
 
-def item_status(status: str) -> str:
-    """How the last item of a response stands."""
+def item_status(status: str, choice: CompletionOutput) -> str:
+    """How the last item of a response stands. A call in which a stop string cut the answer cannot be made."""
+    runs = message_of(choice).runs
+    if status == "completed" and stopped(choice) and runs and runs[-1].kind == TOOL_CALL:
+        return "incomplete"
     return {"completed": "completed", "in_progress": "in_progress"}.get(status, "incomplete")
 
 

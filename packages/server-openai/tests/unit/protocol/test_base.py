@@ -131,3 +131,12 @@ def test_what_is_too_long_is_told_its_limit(kind, fields, said):
     with pytest.raises(ApiError) as caught:
         read_fields(kind, json.dumps(fields).encode())
     assert caught.value.message == said
+
+
+@pytest.mark.parametrize(
+    "body, said", [({"stream_options": 5}, "should be an object"), ({"tools": 5}, "a valid array")]
+)
+def test_what_should_be_there_is_said_in_words_of_json(body, said):
+    with pytest.raises(ApiError) as caught:
+        read_fields(ChatCompletionRequest, json.dumps({"messages": [{}], **body}).encode())
+    assert caught.value.message.endswith(said)

@@ -162,3 +162,8 @@ def test_what_is_no_json_or_no_number(body, said):
     with pytest.raises(ApiError, match=said) as caught:
         read_fields(CompletionRequest, body)
     assert caught.value.status == 400
+
+
+def test_a_sentence_within_another():
+    assert reading.lower("Input is short") == "input is short"
+    assert reading.lower("JSON is malformed") == "JSON is malformed"

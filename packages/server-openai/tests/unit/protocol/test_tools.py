@@ -48,6 +48,12 @@ def test_tools_of_the_official_client():
     assert "strict" not in found
 
 
+def test_a_function_in_the_form_of_chat_is_told_the_other_form():
+    error = refused([F], read=function_of_responses)
+    assert error.param == "tools[0].function"
+    assert "beside type" in error.message
+
+
 def test_a_function_of_responses():
     flat = {"type": "function", "strict": True, **F["function"]}
     assert use([flat], read=function_of_responses).tools == (F,)

@@ -17,8 +17,9 @@ WHOLE, EMPTY, CUT = '{"a": 1}', "{}", '{"a": '
         ("stop", [WHOLE], "tool_calls"),
         ("stop", [EMPTY], "tool_calls"),
         ("stop", [WHOLE, CUT], "tool_calls"),
-        ("stop", [CUT], "stop"),
-        ("stop", [""], "stop"),
+        ("stop", [CUT], "tool_calls"),
+        ("stop", [""], "tool_calls"),
+        ("stop", ["[1]"], "tool_calls"),
         ("length", [WHOLE], "length"),
         ("length", [CUT], "length"),
         ("abort", [WHOLE], "abort"),
@@ -31,3 +32,10 @@ def test_what_cut_it_comes_first(reason, calls, expected):
     if calls is not None:
         message = ParsedMessage(tool_calls=[ToolCall(id="1", name="f", arguments=one) for one in calls])
     assert finish_reason(choice("x", finish_reason=reason, message=message)) == expected
+
+
+@pytest.mark.parametrize("reason, expected", [("END", "stop"), (7, "tool_calls"), (None, "tool_calls")])
+def test_a_stop_string_of_the_request_cut_it(reason, expected):
+    message = ParsedMessage(tool_calls=[ToolCall(id="1", name="f", arguments=WHOLE)])
+    made = choice("x", finish_reason="stop", stop_reason=reason, message=message)
+    assert finish_reason(made) == expected

@@ -86,6 +86,14 @@ def test_items_come_in_the_order_of_the_text(reason, last):
     assert found.tools[0].to_dict() == TOOL
 
 
+def test_a_call_in_which_a_stop_string_cut_is_incomplete():
+    message, _ = said(("content", "a"), ("call", '{"a": '))
+    made = output(choice("x", (1,), message=message, finish_reason="stop", stop_reason="END"))
+    found = head(tools=[TOOL]).object(status_of(made), output=made)
+    assert found["status"] == "completed"
+    assert [one["status"] for one in found["output"]] == ["completed", "incomplete"]
+
+
 def test_only_the_first_call_where_one_was_asked_for():
     message, _ = said(("call", "{}"), ("content", "a"), ("call", "{}"))
     request = ResponsesRequest(input="hi", parallel_tool_calls=False, tools=[TOOL])
