@@ -185,8 +185,9 @@ def read_tools(file: str) -> Sequence[Mapping[str, Any]]:
     Raises:
         ConfigError: the file holds something else.
     """
+    text = read_text(file)
     try:
-        found = json.loads(read_text(file))
+        found = json.loads(text)
     except ValueError as error:
         raise ConfigError(f"{file} is no JSON: {error}") from error
     if not isinstance(found, list) or not all(isinstance(tool, dict) for tool in found):

@@ -84,10 +84,16 @@ class EngineOptions:
         None, Kind.TEXT, "IO processor that turns data into prompts and vectors into answers; the checkpoint's own"
     )
     tool_call_parser: str | None = option(
-        None, Kind.TEXT, "parser that finds tool calls in answers; auto asks the chat template; none: calls stay text"
+        None,
+        Kind.TEXT,
+        "parser that finds tool calls in answers, see kernelet parsers list; "
+        "auto asks the chat template; none: calls stay text",
     )
     reasoning_parser: str | None = option(
-        None, Kind.TEXT, "parser that takes reasoning out of answers; auto asks the chat template; none: it stays text"
+        None,
+        Kind.TEXT,
+        "parser that takes reasoning out of answers, see kernelet parsers list; "
+        "auto asks the chat template; none: it stays text",
     )
     enable_auto_tool_choice: bool = option(False, Kind.FLAG, "let clients leave it to the model to call their tools")
     tool_parser_plugin: str | None = option(None, Kind.FILE, "a Python file that offers tool parsers")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import re
+import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -35,6 +37,16 @@ Tools = Sequence[Mapping[str, Any]]
 
 TOOL_FLAG, REASONING_FLAG = "--tool-call-parser", "--reasoning-parser"
 
+READS_TOOLS = re.compile(r"\btools\b")
+NO_TOOLS = (
+    "--enable-auto-tool-choice: the model's chat template never reads `tools`, so the model is not told of them: put a "
+    "template that does into the model's folder (chat_template.jinja), or send one with requests (chat_template)"
+)
+NOT_TOGETHER = (
+    f"these two do not go together: give the parser of the model's own format to both, leave out {REASONING_FLAG}, or "
+    "choose auto"
+)
+
 
 # --- which parsers run ---------------------------------------------------------------------------
 
@@ -57,6 +69,8 @@ def resolve_parsers(
     reasoning = _resolved(plugins, ReasoningParserOffer, config.reasoning_parser, templates, REASONING_FLAG)
     if config.auto_tool_choice and tool is None:
         raise ConfigError(_no_tool_parser(plugins, config.tool_call_parser))
+    if config.auto_tool_choice and (sources := templates()) and not any(map(READS_TOOLS.search, sources)):
+        logger.warning(NO_TOOLS)
     return replace(config, tool_call_parser=tool, reasoning_parser=reasoning)
 
 
@@ -132,6 +146,14 @@ class NamedParser:
         if not isinstance(table, ParserTable):
             raise RequestFailedError(f"{self.label} failed: it returned {shown(table)}, not a ParserTable")
         return table
+
+
+def place_of(error: BaseException | None, function: object) -> str:
+    """`` (FILE, line N)`` where the function's own file raised; empty if that is not known."""
+    file = getattr(getattr(function, "__code__", None), "co_filename", None)
+    frames = traceback.extract_tb(None if error is None else error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == file]
+    return f" ({file}, line {lines[-1]})" if lines else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,7 +294,8 @@ class Parsers:
         try:
             table = CompiledTable(combine(calls, thinks), self._is_token)
         except ValueError as error:
-            raise RequestFailedError(f"{label}: {error}") from error
+            advice = f"; {NOT_TOGETHER}" if calls and thinks else ""
+            raise RequestFailedError(f"{label}: {error}{advice}") from error
         return OutputParsing(
             table=table,
             tools=context.tools,
@@ -310,7 +333,9 @@ def make_parsers(config: PluginsConfig, plugins: PluginView, tokenizer: Tokenize
     try:
         found.compile(found.tool, ParserContext())
     except RequestFailedError as error:
-        raise PluginError(str(error)) from error
+        makes = [one.make for one in (found.tool, found.reasoning) if one is not None]
+        places = dict.fromkeys(place_of(error.__cause__, make) for make in makes)
+        raise PluginError(f"{error}{''.join(places)}") from error
     return found
 
 

@@ -225,6 +225,7 @@ def _ask_offers(
 
 def _add_offers(records: Sequence[Record], host: PluginHost, registry: Registry, allow: AllowList) -> None:
     """Who comes first owns a name: the core, then what was asked for by name, then the rest, each by name."""
+    _replace_by_files(records)
     for record in sorted(
         _active(records), key=lambda r: (r.candidate.entry_point != BUILTIN, not allow.must_load(r.candidate), r.name)
     ):
@@ -232,6 +233,26 @@ def _add_offers(records: Sequence[Record], host: PluginHost, registry: Registry,
             registry.add(record.name, [(kind, offer) for kind, offer, inactive in record.offers if not inactive])
         if box.failure:
             _drop(record, host, box.failure)
+
+
+def _replace_by_files(records: Sequence[Record]) -> None:
+    """Of one name a file's offer runs, as the operator named the file; a package keeps its others."""
+    files = {
+        (kind.scope or kind.domain, offer.name): record.candidate.file
+        for record in _active(records)
+        if record.candidate.file
+        for kind, offer, _ in record.offers
+    }
+    for record in _active(records):
+        if record.candidate.file or record.candidate.entry_point == BUILTIN:
+            continue
+        for place, (kind, offer, inactive) in enumerate(record.offers):
+            file = files.get((kind.scope or kind.domain, offer.name))
+            if file and not inactive:
+                record.offers[place] = (kind, offer, f"replaced by that of {file}")
+                logger.warning(
+                    "%s %r of plugin %r is replaced by that of %s", kind.label, offer.name, record.name, file
+                )
 
 
 def _judge(records: Sequence[Record], allow: AllowList) -> None:

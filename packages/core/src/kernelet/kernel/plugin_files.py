@@ -24,7 +24,8 @@ def file_candidates(files: Iterable[str]) -> list[Candidate]:
 
 
 def _candidate(path: Path) -> Candidate:
-    problem = "" if path.is_file() else f"there is no such file: {FLAGS} take a Python file that implements hooks"
+    wrong = "it is a folder" if path.is_dir() else "" if path.is_file() else "there is no such file"
+    problem = f"{wrong}: {FLAGS} take a Python file that implements hooks" if wrong else ""
     return Candidate(name=path.stem, entry_point=FILE + path.name, path=str(path.parent), problem=problem)
 
 
@@ -48,7 +49,9 @@ def import_file(file: str) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # also of sys.exit
         del sys.modules[name]
         raise PluginError(f"{file}{_line(file, error)}: {type(error).__name__}: {error}") from error
     return module
@@ -74,7 +77,7 @@ class _Loader(SourceLoader):
         return self._source
 
 
-def _line(file: str, error: Exception) -> str:
+def _line(file: str, error: BaseException) -> str:
     """Where in the file it happened."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     if isinstance(error, SyntaxError) and error.filename == file:

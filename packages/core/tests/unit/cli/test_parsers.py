@@ -167,6 +167,7 @@ def test_schemas(kernelet, tmp_path):
         (("try", "calls", "TEXT", "--cut", "x"), 2, "argument --cut: invalid int value"),
         (("try", "calls", "TEXT", "--kind", "x"), 2, "invalid choice: 'x'"),
         (("try", "calls", "TEXT", "--tools", "TEXT"), 1, "is no JSON"),
+        (("try", "calls", "TEXT", "--tools", "gone.json"), 1, "error: gone.json cannot be read"),
         (("try", "calls", "TEXT", "--tools", "OBJECT"), 1, "expected a list of objects"),
         (("try", "fails", "TEXT"), 1, "tool parser 'fails' failed: LookupError: no table today"),
         (("try", "calls", "TEXT", "--tool-parser-plugin", "/no/such.py"), 1, "there is no such file"),

@@ -21,6 +21,7 @@ from kernelet.contracts.parsing import (
 from kernelet.contracts.plugins import Owned
 from kernelet.contracts.serving import ParsersInfo
 from kernelet.engine.parsing import (
+    NO_TOOLS,
     ChoiceParser,
     OutputParsing,
     Parsers,
@@ -125,6 +126,22 @@ def test_a_name_that_nobody_offers():
         make_parsers(PluginsConfig(reasoning_parser="calls"), PLUGINS, None)
 
 
+@pytest.mark.parametrize("template, warns", [("{{ messages }}{{ stools }}", True), ("{% if tools %}", False)])
+def test_tools_that_the_template_never_reads_are_told_at_the_start(template, warns, caplog):
+    with caplog.at_level(logging.WARNING):
+        resolved("plain", template, auto_tool_choice=True, tool_call_parser="calls")
+    assert [record.getMessage() for record in caplog.records] == [NO_TOOLS] * warns
+
+
+def test_a_parser_that_fails_at_the_start_says_where(tokenizer):
+    def make(context):
+        raise OSError("x")
+
+    plugins = FixedPlugins([ToolParserOffer(name="t", target="x")], {"x": make})
+    with pytest.raises(PluginError, match=r"OSError: x \(.*test_parsing\.py, line \d+\)$"):
+        make_parsers(PluginsConfig(tool_call_parser="t"), plugins, tokenizer)
+
+
 def test_tools_need_a_parser():
     with pytest.raises(ConfigError, match=r"give --tool-call-parser NAME. Choices: calls, fails"):
         resolved(auto_tool_choice=True)
@@ -176,7 +193,7 @@ def test_two_that_cannot_run_together_stop_the_start(tokenizer):
     table = ParserTable(states={"same": TextState(exits=())})
     offers = [ToolParserOffer(name="t", target="x"), ReasoningParserOffer(name="r", target="x")]
     config = PluginsConfig(tool_call_parser="t", reasoning_parser="r")
-    with pytest.raises(PluginError, match=r"tool parser 't' and reasoning parser 'r': .*'same'"):
+    with pytest.raises(PluginError, match=r"tool parser 't' and reasoning parser 'r': .*'same'.*leave out"):
         make_parsers(config, FixedPlugins(offers, {"x": lambda context: table}), tokenizer)
 
 

@@ -15,6 +15,7 @@ from kernelet.kernel.boot import boot, fail
 from kernelet.kernel.discovery import Candidate
 from kernelet.kernel.failure import Failure
 from kernelet.kernel.loader import builtin_candidate
+from kernelet.kernel.plugin_files import file_candidates
 from kernelet.kernel.record import Record
 
 
@@ -76,6 +77,29 @@ def test_a_named_one_that_takes_a_taken_name_stops_the_start(monkeypatch):
     advice = str(caught.value).partition("To do: ")[2]
     assert advice.startswith("give its offer another name, or run without it: KERNELET_PLUGINS_BLOCK=c.")
     assert "BLOCK=core" not in str(caught.value)
+
+
+FILE = """
+from kernelet.contracts.executor import SchedulerOffer
+from kernelet.hookspecs import hookimpl
+
+@hookimpl
+def kernelet_schedulers():
+    return (SchedulerOffer(name="x", target=f"{__name__}:X"),)
+"""
+
+
+def test_of_one_name_the_offer_of_a_file_runs_and_a_package_keeps_its_others(tmp_path, monkeypatch, caplog):
+    (tmp_path / "z.py").write_text(FILE)
+    installed_ = installed("a", Plugin("x", "y"), monkeypatch)
+    booted = boot([installed_, *file_candidates([str(tmp_path / "z.py")])], AllowList(), PluginsConfig())
+    assert schedulers(booted) == {"x": "z", "y": "a"}
+    assert "'x' of plugin 'a' is replaced by that of" in caplog.text
+    (report,) = (record.report() for record in booted.records if record.name == "a")
+    assert {offer.name: offer.reason for offer in report.offers} == {
+        "x": f"replaced by that of {tmp_path / 'z.py'}",
+        "y": "",
+    }
 
 
 def test_a_handed_plugin_that_fails_stops_the_start():

@@ -111,6 +111,7 @@ def test_several_engines_of_a_process_may_have_files_of_one_name(file):
         ("x = 1\ny = x +\n", r"my-parser\.py, line 2: SyntaxError: invalid syntax"),
         ("x = 1\n\ndef f():\n    return nothing\n\nf()\n", r"my-parser\.py, line 4: NameError: name 'nothing'"),
         ("import no_such_module\n", r"my-parser\.py, line 1: ModuleNotFoundError: No module named 'no_such_module'"),
+        ("import sys\n\nsys.exit(3)\n", r"my-parser\.py, line 3: SystemExit: 3"),
         ("x = 1\n", r"it implements no hook"),
     ],
 )
@@ -127,6 +128,11 @@ def test_an_error_in_it_stops_the_start_with_file_and_line(file, text, message):
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(PluginError, match=r"gone\.py\) failed: there is no such file: --tool-parser-plugin"):
         boot(tmp_path / "gone.py")
+
+
+def test_a_folder(tmp_path):
+    with pytest.raises(PluginError, match=r"failed: it is a folder: --tool-parser-plugin"):
+        boot(tmp_path)
 
 
 def test_a_blocked_name_is_not_imported(file):
