@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kernelet.contracts.parsing import (
     CONTENT,
     WHITESPACE,
@@ -14,21 +16,24 @@ from kernelet.contracts.parsing import (
 from kernelet_parsers_tool.parts import behind, closing, opening, stray
 
 
-def llama3_json(_: ParserContext) -> ParserTable:
+def llama3_json(context: ParserContext) -> ParserTable:
     """Llama 3.1, 3.2, 3.3 and 4: the answer is one object, or objects with semicolons between them."""
-    tagged = opening("<|python_tag|>", "calls")
+    tagged = opening("<|python_tag|>", "tagged")
+    calls = JsonCallsState(to=CONTENT, separators=";", inside=("function",))
     return ParserTable(
-        states={"calls": JsonCallsState(to=CONTENT, separators=";", inside=("function",))},
+        states={"calls": replace(calls, declared=names(context)), "tagged": calls},
         content_exits=(_first("{", "calls"), tagged),
     )
 
 
-def pythonic(_: ParserContext) -> ParserTable:
+def pythonic(context: ParserContext) -> ParserTable:
     """Llama 4 and Llama 3.2: the answer is a Python list of calls, with or without markers around it."""
-    opens = opening("<|python_start|>", "calls")
+    opens = opening("<|python_start|>", "tagged")
+    calls = PythonCallsState(to="behind")
     return ParserTable(
         states={
-            "calls": PythonCallsState(to="behind"),
+            "calls": replace(calls, declared=names(context) or None),
+            "tagged": calls,
             "behind": behind(closing("<|python_end|>"), opens),
         },
         content_exits=(_first("[", "calls"), opens, *stray("<|python_end|>")),
@@ -41,26 +46,31 @@ def olmo3(_: ParserContext) -> ParserTable:
     return ParserTable(
         states={
             "calls": PythonCallsState(to="behind", bracketed=False),
-            "behind": behind(closing("</function_calls>"), opens),
+            "behind": behind(replace(closing("</function_calls>"), before=f"{WHITESPACE},"), opens),
         },
         content_exits=(opens, *stray("</function_calls>")),
     )
 
 
-def xlam(_: ParserContext) -> ParserTable:
+def xlam(context: ParserContext) -> ParserTable:
     """Of xLAM 2: the answer is a list of calls; also one in a code fence, or between markers."""
     fenced = opening(("```json", "["), "fenced", keeps=True)
     tagged = opening("<tool_call>", "tagged")
     return ParserTable(
         states={
-            "calls": JsonCallsState(to=CONTENT, many=True),
-            "fenced": JsonCallsState(to="behind fence", many=True),
+            "calls": JsonCallsState(to=CONTENT, many=True, declared=names(context)),
+            "fenced": JsonCallsState(to="behind fence", many=True, declared=names(context)),
             "behind fence": behind(closing("```"), tagged),
             "tagged": JsonCallsState(to="behind tag", many=True),
             "behind tag": behind(closing("</tool_call>"), tagged, fenced),
         },
         content_exits=(_first("[", "calls"), fenced, tagged, *stray("</tool_call>")),
     )
+
+
+def names(context: ParserContext) -> frozenset[str]:
+    """The functions that the request declares."""
+    return frozenset(tool["name"] for tool in context.tools)
 
 
 def _first(marker: str, to: str) -> Exit:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kernelet.contracts.parsing import (
     CONTENT,
+    WHITESPACE,
     Exit,
     HeaderState,
     NameState,
@@ -71,10 +72,13 @@ def minimax_m2(_: ParserContext) -> ParserTable:
         end_call="</invoke>",
         end_calls="</minimax:tool_call>",
     )
-    opens = opening(("<minimax:tool_call>", tags.call), "name")
-    following = opening(tags.call, "name")
+    opens, following = opening("<minimax:tool_call>", "section"), opening(tags.call, "name")
     return ParserTable(
-        states={**_parameters(tags), "behind": behind(following, closing(tags.end_calls), opens)},
+        states={
+            **_parameters(tags),
+            "section": behind(following, Exit(tags.end_calls, CONTENT, before=WHITESPACE)),
+            "behind": behind(following, closing(tags.end_calls), opens),
+        },
         content_exits=(opens, *stray(tags.end_calls)),
     )
 
@@ -127,7 +131,7 @@ def _parameters(tags: Tags) -> dict[str, State]:
     return {
         "name": NameState(exits=(Exit(tags.named, "parameters"),), read=identifier),
         "parameters": TextState(
-            into="",
+            skip=WHITESPACE,
             exits=(
                 Exit(tags.parameter, "key"),
                 Exit(tags.end_call, "behind", closes=True),

@@ -49,8 +49,13 @@ HERMES: Final = (
     ),
     Answer(text=f'<tool_call>{{"type": "function", "function": {TOKYO_TEXT}}}</tool_call>', calls=(TOKYO,)),
     Answer(text='<tool_call>{"name": "f", "arguments": {"a": "b', calls=(("f", '{"a": "b'),), cut=True),
-    Answer(text="<tool_call> is a tag, </tool_call> too", content="<tool_call> is a tag,  too"),
-    Answer(text='<tool_call>{"title": "no call"}</tool_call>', content='<tool_call>{"title": "no call"}'),
+    Answer(text="<tool_call> is a tag, </tool_call> too", content="<tool_call> is a tag, </tool_call> too"),
+    Answer(text='<tool_call>{"title": "no call"}</tool_call>', content='<tool_call>{"title": "no call"}</tool_call>'),
+    Answer(text="<tool_call>\nnot json\n</tool_call> tail", content="<tool_call>\nnot json\n</tool_call> tail"),
+    Answer(text='<tool_call>{"name":"f"', calls=(("f", ""),)),
+    Answer(
+        text='<tool_call>{"name":"f","arguments":{"a":1},"arguments":{"b":2}}</tool_call>', calls=(("f", {"a": 1}),)
+    ),
 )
 
 GRANITE: Final = (
@@ -96,6 +101,9 @@ LLAMA3_JSON: Final = (
     Answer(text=f'{{"type": "function", "function": {TOKYO_TEXT}}}', calls=(TOKYO,)),
     Answer(text='\n{ "name" : "f",\n"parameters":{}}', calls=(("f", {}),)),
     Answer(text='{"answer": 42}', content='{"answer": 42}'),
+    Answer(text='{"name": "John", "age": 3}', content='{"name": "John", "age": 3}'),
+    Answer(text='{"name": "John", "age": 3}', content='{"name": "John", "age": 3}', tools=(CITY,)),
+    Answer(text='{"name": "get_weather"}', calls=(("get_weather", {}),), tools=(CITY,)),
     Answer(text="{not JSON", content="{not JSON"),
     Answer(text='<|python_tag|>brave_search.call(query="x")', content='<|python_tag|>brave_search.call(query="x")'),
 )
@@ -121,6 +129,11 @@ PYTHONIC: Final = (
     Answer(text="[1, 2, 3] is a list", content="[1, 2, 3] is a list"),
     Answer(text="[a link](https://example.org)", content="[a link](https://example.org)"),
     Answer(text='[f(a="b', calls=(("f", ""),), cut=True),
+    Answer(text="[f(x)]", content="[f(x)]"),
+    Answer(text="[see(above)] a", content="[see(above)] a"),
+    Answer(text="[main()](src/x.py) is the entry", content="[main()](src/x.py) is the entry", tools=(CITY,)),
+    Answer(text="[get_weather()]", calls=(("get_weather", {}),), tools=(CITY,)),
+    Answer(text="[f(a=1), some text]", content=", some text]", calls=(("f", {"a": 1}),)),
 )
 
 OLMO3: Final = (
@@ -134,7 +147,12 @@ OLMO3: Final = (
         text="<function_calls>f(role=null, passed=true, tags=['a'], more={})</function_calls>",
         calls=(("f", {"role": None, "passed": True, "tags": ["a"], "more": {}}),),
     ),
-    Answer(text="<function_calls></function_calls>", content="<function_calls>"),
+    Answer(text="<function_calls></function_calls>", content="<function_calls></function_calls>"),
+    Answer(text="<function_calls>f(a=1), 1 x</function_calls>", content=", 1 x", calls=(("f", {"a": 1}),)),
+    Answer(
+        text="<function_calls>f(a=1)\nsee(above) x</function_calls>", content="see(above) x", calls=(("f", {"a": 1}),)
+    ),
+    Answer(text="<function_calls>f(a=1),\n</function_calls>", calls=(("f", {"a": 1}),)),
 )
 
 XLAM: Final = (
@@ -142,6 +160,7 @@ XLAM: Final = (
     Answer(text=f"I'll help.\n```json\n[{TOKYO_TEXT}]\n```", content="I'll help.", calls=(TOKYO,)),
     Answer(text=f"I'll look.<tool_call>[{TOKYO_TEXT}]</tool_call>", content="I'll look.", calls=(TOKYO,)),
     Answer(text="[]", content="[]"),
+    Answer(text='[{"name":"John","age":3}]', content='[{"name":"John","age":3}]'),
     Answer(text="```json\n[1, 2]\n```", content="```json\n[1, 2]\n```"),
 )
 
@@ -186,6 +205,10 @@ QWEN3_CODER: Final = (
     ),
     Answer(text="<tool_call>\n<function=f>\n</tool_call>done", content="done", calls=(("f", {}),)),
     Answer(text="<tool_call>\n<function=f>\n<parameter=a>\nb", calls=(("f", '{"a": "b'),), cut=True),
+    Answer(text="<function=f>\n<parameter=a>\nb", calls=(("f", '{"a": "b'),)),
+    Answer(text="<function=f>\n<parameter=a>\nb\n</parameter>\n", calls=(("f", {"a": "b"}),)),
+    Answer(text="<function=f>\n<parameter=a>\nb\n</parameter>\n", calls=(("f", '{"a": "b"'),), cut=True),
+    Answer(text="<function=f>x</function>", content="x", calls=(("f", {}),)),
 )
 
 MINIMAX_M2: Final = (
@@ -210,6 +233,10 @@ MINIMAX_M2: Final = (
     Answer(
         text='<minimax:tool_call>\n<invoke name="f">\n<parameter name="a">  x\n</parameter>\n</invoke>',
         calls=(("f", {"a": "  x\n"}),),
+    ),
+    Answer(
+        text="<minimax:tool_call>\nnot xml\n</minimax:tool_call> tail",
+        content="<minimax:tool_call>\nnot xml\n</minimax:tool_call> tail",
     ),
 )
 
@@ -281,7 +308,6 @@ DEEPSEEK_V3: Final = (
             "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n"
             '{"city": "Tokyo"}\n```'
         ),
-        content="```",
         calls=(TOKYO,),
     ),
 )
@@ -326,6 +352,16 @@ KIMI_K2: Final = (
         text="<|tool_calls_section_begin|><|tool_call_begin|>what is this?<|tool_call_argument_begin|>{}",
         content="<|tool_calls_section_begin|><|tool_call_begin|>what is this?<|tool_call_argument_begin|>{}",
     ),
+    Answer(
+        text="<|tool_calls_section_begin|>\nno call<|tool_calls_section_end|> tail",
+        content="<|tool_calls_section_begin|>\nno call<|tool_calls_section_end|> tail",
+    ),
+    Answer(text="<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>", calls=(("f", ""),)),
+    Answer(
+        text="<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|><|tool_call_end|> So.",
+        content="So.",
+        calls=(("f", {}),),
+    ),
 )
 
 GEMMA4: Final = (
@@ -359,6 +395,7 @@ MISTRAL: Final = (
     Answer(text='[TOOL_CALLS]get_weather[CALL_ID]bbc5b7ede[ARGS]{"city": "Tokyo"}', calls=(TOKYO,)),
     Answer(text='[TOOL_CALLS]get_weather{"city": "Tokyo"}', calls=(TOKYO,)),
     Answer(text="[TOOL_CALLS] are two words", content="[TOOL_CALLS] are two words"),
+    Answer(text="[TOOL_CALLS]f[ARGS]", calls=(("f", ""),)),
 )
 
 HARMONY: Final = (
@@ -392,6 +429,10 @@ HARMONY: Final = (
             "<|message|>echo 1<|call|>"
         ),
         reasoning="I run it.echo 1",
+    ),
+    Answer(
+        text="<|channel|>commentary to=functions.f<|message|>not json<|call|>",
+        calls=(("f", "not json"),),
     ),
     Answer(text="Just text.", content="Just text."),
     Answer(text="ing on.<|end|>", reasoning="ing on.", prompt="<|start|>assistant<|channel|>analysis<|message|>"),

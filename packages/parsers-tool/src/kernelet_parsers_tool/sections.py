@@ -27,16 +27,16 @@ _KIMI_ID: Final = re.compile(r"(?:functions\.)?([\w.\-]+?)(?::[0-9]+)?")
 def deepseek_v3(_: ParserContext) -> ParserTable:
     """DeepSeek V3 and R1: a kind, a name, and the arguments in a code fence."""
     opens = opening(BEGIN, "section"), opening(CALL, "kind")
-    fence_end = tuple(closing(("```", end), to) for end, to in ((CALL_END, "section"), (END, "content")))
+    ends = closing(CALL_END, "section"), closing(END), opening(CALL, "kind")
     return ParserTable(
         states={
             "section": behind(opening(CALL, "kind"), Exit(END, "content", before=WHITESPACE)),
             "kind": HeaderState(exits=(Exit(SEPARATOR, "name"),), read=lambda _: Turn("name"), limit=64),
-            "name": NameState(
-                exits=(Exit("```json", "arguments"), Exit("{", "arguments", keeps=True)), read=identifier
-            ),
+            "name": NameState(exits=(Exit("```json", "fenced"), Exit("{", "arguments", keeps=True)), read=identifier),
             "arguments": ArgumentsState(to="behind"),
-            "behind": behind(*fence_end, closing(CALL_END, "section"), closing(END), opening(CALL, "kind")),
+            "fenced": ArgumentsState(to="fence"),
+            "fence": behind(Exit("```", "behind", before=WHITESPACE), *ends),
+            "behind": behind(*ends),
         },
         content_exits=(*opens, *stray(END, CALL_END)),
     )

@@ -22,7 +22,7 @@ TWO = [("f", '{"a": "]"}'), ("g", "{}")]
         '[TOOL_CALLS]f[ARGS]{"a": "]"}[TOOL_CALLS]g[ARGS]{}',
         '[TOOL_CALLS]f[CALL_ID]aaaaaaaaa[ARGS]{"a": "]"}[TOOL_CALLS]g[CALL_ID]bbbbbbbbb[ARGS]{}',
         '[TOOL_CALLS]f{"a": "]"}[TOOL_CALLS]g{}',
-        '[TOOL_CALLS] f [ARGS] {"a": "]"} [TOOL_CALLS]g[ARGS]',
+        '[TOOL_CALLS] f [ARGS] {"a": "]"} [TOOL_CALLS]g[ARGS] {}',
     ],
 )
 def test_forms(tokens, text):

@@ -89,7 +89,7 @@ def test_a_string_streams(target, write):
 def test_a_name_that_is_none_is_content(name):
     text = f"<tool_call>{name}<arg_key>s</arg_key><arg_value>x</arg_value>"
     found = parse(parameters.glm45, f"{text}</tool_call>")
-    assert (found.calls, found.content) == ((), text)
+    assert (found.calls, found.content) == ((), f"{text}</tool_call>")
 
 
 @pytest.mark.parametrize(

@@ -132,6 +132,8 @@ class HeaderState:
 class ArgumentsState:
     """The arguments of a call: one JSON value, taken as generated; markers inside its strings are text.
 
+    What does not begin with ``{`` or ``[`` is taken as generated too, up to an exit of the state that follows.
+
     Attributes:
         to: State after the value.
     """
@@ -164,6 +166,8 @@ class JsonCallsState:
         inside: Keys of an object that holds the call.
         others: Further keys a call may begin with; a first key that is in none of the four is no call.
         separators: Characters between calls that stand without a list.
+        declared: Names of which one alone is a call; an object with another name is none until a key of arguments
+            comes. None: any name is one.
     """
 
     to: str
@@ -173,6 +177,7 @@ class JsonCallsState:
     inside: tuple[str, ...] = ()
     others: tuple[str, ...] = ("id", "type")
     separators: str = ""
+    declared: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,10 +187,12 @@ class PythonCallsState:
     Attributes:
         to: State after them.
         bracketed: They stand in ``[...]``.
+        declared: Names of which a first ``f()`` without arguments is a call. None: any name is one.
     """
 
     to: str
     bracketed: bool = True
+    declared: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from kernelet.text.stop import StopStrings
 from kernelet.text.tokenizer import Tokenizer
 
 CUT = frozenset({FinishReason.LENGTH, FinishReason.ABORT, FinishReason.ERROR})
-"""Ends that came from outside: a call that is open then stays as far as it came."""
+"""Ends that came from outside, as a stop string does: a call that is open then stays as far as it came."""
 
 
 @dataclass
@@ -145,7 +145,8 @@ class RequestState:
         if not stopped and output.finish_reason is not None:
             self._finish(choice, output)
         if choice.parser is not None and choice.finish_reason is not None:
-            choice.parser.finish(cut=choice.finish_reason in CUT)
+            stopped = isinstance(choice.stop_reason, str)
+            choice.parser.finish(cut=stopped or choice.finish_reason in CUT)
 
     def _add_tokens(self, choice: ChoiceState, output: EngineOutput) -> bool:
         """New tokens; True if a stop string ended the answer, whose last token is then the one that completed it."""

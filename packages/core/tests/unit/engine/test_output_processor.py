@@ -22,7 +22,7 @@ from kernelet.contracts.platform import Capabilities, PlatformConfig
 from kernelet.contracts.sampling import SamplingParams, TokenLogprobs
 from kernelet.engine.input_processor import InputProcessor
 from kernelet.engine.output_processor import RequestState
-from kernelet.engine.parsing import make_parsers
+from kernelet.engine.parsing import ChoiceParser, make_parsers
 from kernelet.engine.prompts import ParsedPrompt
 from kernelet.request.outputs import EngineOutput
 from kernelet.testing.null.harness import null_engine_config
@@ -308,7 +308,18 @@ def test_the_message_is_that_of_the_text_before_a_stop_string(new_parsed, parse_
     assert state.update(out(ANSWER))
     (choice,) = state.snapshot().outputs
     assert (choice.finish_reason, choice.stop_reason) == ("stop", ', "arg')
-    assert told(choice) == ("why", "so", [("f", "{}")])
+    assert told(choice) == ("why", "so", [("f", "")])
+
+
+@pytest.mark.parametrize(
+    "end, cut", [({"stop": ["XY"]}, True), ({"finish": "length"}, True), ({"finish": "stop"}, False)]
+)
+def test_a_stop_string_cuts_as_a_limit_does(new_parsed, parse_text, monkeypatch, end, cut):
+    cuts = []
+    monkeypatch.setattr(ChoiceParser, "finish", lambda _, *, cut: cuts.append(cut))
+    state = new_parsed(parse_text, stop=end.get("stop", []))
+    state.update(out(b"so XY", finish_reason=end.get("finish")))
+    assert cuts == [cut]
 
 
 def test_markers_that_are_not_shown(new_parsed, parse_tokens, tokenizer):
@@ -322,9 +333,9 @@ def test_markers_that_are_not_shown(new_parsed, parse_tokens, tokenizer):
         assert choice.message.num_reasoning_tokens == 5
 
 
-def test_an_open_call_stays_as_it_came_only_where_it_was_cut(new_parsed, parse_text):
+def test_an_open_call_stays_as_it_came(new_parsed, parse_text):
     text = b'<call>{"name": "f"'
-    for reason, arguments in (("length", ""), ("abort", ""), ("stop", "{}")):
+    for reason, arguments in (("length", ""), ("abort", ""), ("stop", "")):
         state = new_parsed(parse_text)
         state.update(out(text, finish_reason=reason))
         assert told(state.snapshot().outputs[0]) == ("", "", [("f", arguments)])

@@ -46,6 +46,8 @@ class Draft:
         self._new_id = new_id
         self._drops = drops_calls
         self._expected: list[str] | None = None
+        self._num_opened = 0
+        self._num_given_up = 0
         self._call: ToolCall | None = None
         self._ids: set[str] = set()
         self._num_tokens = 0
@@ -85,6 +87,7 @@ class Draft:
         """A call is expected."""
         self.end()
         self._expected = [*(self._expected or []), marker]
+        self._num_opened += 1
 
     def expect(self, text: str) -> None:
         """Text that belongs to the call that is expected; nothing if none is."""
@@ -95,6 +98,7 @@ class Draft:
         """A call's name is known."""
         self.end()
         self._expected = None
+        self._num_opened = self._num_given_up = 0
         own = name.id if name.id not in self._ids else ""
         self._call = ToolCall(id=own or self._new_id(), name=name.name)
         self._ids.add(self._call.id)
@@ -122,7 +126,7 @@ class Draft:
             self._call.arguments += _taken(self._arguments)
         self._call = None
 
-    def give_up(self, text: str = "") -> None:
+    def give_up(self, text: str = "", *, ended: bool = False) -> None:
         """No call came: what belonged to it is content, as generated.
 
         Where calls are dropped, so is what a marker opened; a text that might have been a call without a marker is
@@ -130,18 +134,29 @@ class Draft:
 
         Args:
             text: That came after what was given to ``expect``.
+            ended: It has the marker that ends the call.
         """
         opened = _taken(self._expected or [])
+        self._num_given_up += max(self._num_opened - ended, 0)
+        self._num_opened = 0
         self._expected = None
         if not (self._drops and opened.strip()):
             self._tell(opened + text)
 
+    def end_given_up(self, marker: str) -> None:
+        """A marker that ends calls: content if one was given up, as its begin is; else it says nothing."""
+        if self._num_given_up:
+            self._num_given_up -= 1
+            if not self._drops:
+                self._tell(marker)
+
     def finish(self, *, cut: bool) -> None:
-        """The text has ended; a call that was not cut ends with it."""
+        """The text has ended. Arguments stay as they came; parameters end if the last one has, and nothing was cut."""
         if self._expected is not None:
             self.give_up()
-        if not cut:
-            self.end()
+        if not cut and not self.parameters.in_value:
+            self.parameters.close()
+        self.leave()
 
     @property
     def last_kind(self) -> str:

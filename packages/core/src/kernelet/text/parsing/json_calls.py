@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kernelet.contracts.parsing import CONTENT, WHITESPACE, CallName
@@ -17,35 +18,48 @@ if TYPE_CHECKING:
 
 
 class ArgumentsScanner(Scanner):
-    """One JSON value: the arguments of the open call."""
+    """The arguments of the open call: one JSON value; what does not begin like an object or a list is text.
 
-    def __init__(self, draft: Draft, state: ArgumentsState) -> None:
+    Args:
+        draft: What is written to.
+        state: Its description.
+        text: Reads arguments that are text, up to an exit of the state that follows.
+    """
+
+    def __init__(self, draft: Draft, state: ArgumentsState, text: Scanner) -> None:
         self._draft = draft
         self._to = state.to
+        self._text = text
+        self._is_text = False
         self._value: JsonValue | None = None
 
     def feed(self, text: str) -> Step:
-        """Takes text up to the end of the value; what does not begin like an object or a list is none."""
+        """Takes text up to the end of the value."""
         place = 0
+        if self._is_text:
+            return self._text.feed(text)
         if self._value is None:
             place = len(text) - len(text.lstrip(WHITESPACE))
             if place == len(text):
                 return Step(place)
             if text[place] not in "{[":
-                return Step(place, self._to)
+                self._is_text = True
+                step = self._text.feed(text[place:])
+                return replace(step, used=place + step.used)
             self._value = JsonValue()
         end = self._value.feed(text, place)
         self._draft.arguments(text[place:end])
         return Step(end, self._to if self._value.ended else None)
 
     def token(self, marker: str) -> Step:
-        """Inside the value a marker is text; before it, it is for the state that follows."""
-        return Step(0, self._to) if self._value is None else self.feed(marker)
+        """Inside the value a marker is text; elsewhere, it may be an exit of the state that follows."""
+        return self._text.token(marker) if self._value is None else self.feed(marker)
 
     def finish(self) -> None:
         """A value that was cut is as it came."""
-        if self._value is not None:
-            self._draft.leave()
+        if self._is_text:
+            self._text.finish()
+        self._draft.leave()
 
 
 class JsonCallsScanner(Scanner):
@@ -72,8 +86,10 @@ class JsonCallsScanner(Scanner):
         self._named = False
         self._nesting = 0
         self._num_keys = 0
+        self._argued = self._takes = False
         self._early: list[str] = []
         self._name: list[str] = []
+        self._pending = ""
         if self._num_calls:
             self._raw.clear()
 
@@ -153,6 +169,10 @@ class JsonCallsScanner(Scanner):
             known = (*self._state.names, *self._state.arguments, *self._state.inside, *self._state.others)
             if self._num_keys == 1 and self._key not in known:
                 self._stop()
+            self._takes = self._key in self._state.arguments and not self._argued
+            self._argued = self._argued or self._takes
+            if self._pending and self._takes:
+                self._begin_call(self._pending)
         return end
 
     def _before_value(self, text: str, place: int) -> int:
@@ -177,14 +197,14 @@ class JsonCallsScanner(Scanner):
 
     def _in_value(self, text: str, place: int) -> int:
         end = self._value.feed(text, place)
-        if self._key in self._state.arguments:
+        if self._takes:
             self._add_arguments(text[place:end])
         elif self._key in self._state.names and not self._named:
             self._name.append(text[place:end])
         if self._value.ended:
             self._phase = self._after_value
             if self._key in self._state.names and not self._named:
-                self._begin_call()
+                self._take_name()
         return end
 
     def _add_arguments(self, text: str) -> None:
@@ -193,11 +213,19 @@ class JsonCallsScanner(Scanner):
         else:
             self._early.append(text)
 
-    def _begin_call(self) -> None:
+    def _take_name(self) -> None:
         name = decoded("".join(self._name))
+        declared = self._state.declared
         if not name:
             self._stop()
-            return
+        elif declared is None or name in declared or self._argued:
+            self._begin_call(name)
+        else:
+            self._pending = self._pending or name
+            self._name.clear()
+
+    def _begin_call(self, name: str) -> None:
+        self._pending = ""
         self._draft.begin(CallName(name))
         self._named = True
         self._num_calls += 1

@@ -74,7 +74,8 @@ class OutputParser:
         """No more text comes: what was held back becomes part of the message.
 
         Args:
-            cut: The text is not whole (its length was limited, it was aborted): an open call stays as it is.
+            cut: The text is not whole (its length was limited, a stop string ended it, it was aborted): parameters
+                whose call did not end stay open.
         """
         self._scanner.finish()
         self._draft.finish(cut=cut)

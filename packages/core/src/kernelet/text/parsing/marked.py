@@ -55,7 +55,7 @@ class MarkedScanner(Scanner):
         kept = exit_.parts[-1] if exit_.keeps else ""
         to = self.exit(exit_, found.marker.removesuffix(kept))
         if to == CONTENT and not exit_.opens and self._draft.expects_call:
-            self._draft.give_up()
+            self._draft.give_up(ended=True)
         return Step(found.used, to, again=kept, after=exit_.after)
 
     @abstractmethod
@@ -92,12 +92,27 @@ class TextScanner(MarkedScanner):
     def add(self, text: str) -> None:
         """Writes it."""
         if self._skip:
-            text = text.lstrip(self._skip)
-            if not text:
+            kept = text.lstrip(self._skip)
+            self._draft.expect(text[: len(text) - len(kept)])
+            if not kept:
                 self._draft.skip()
                 return
-            self._skip = ""
+            text, self._skip = kept, ""
         self._draft.write(self._into, text)
+
+    def exit(self, exit_: Exit, marker: str) -> str:
+        """A marker that ends a call in content may belong to one that was given up."""
+        if self._into == CONTENT == exit_.to and not exit_.opens and not self._draft.expects_call:
+            self._draft.end_given_up(marker)
+        return super().exit(exit_, marker)
+
+
+class ArgumentsTextScanner(MarkedScanner):
+    """Arguments of the open call that are no JSON."""
+
+    def add(self, text: str) -> None:
+        """More of them."""
+        self._draft.arguments(text)
 
 
 class CapturedScanner(MarkedScanner):
@@ -121,9 +136,9 @@ class CapturedScanner(MarkedScanner):
         """Keeps it."""
         self._text.append(text)
 
-    def refuse(self, marker: str = "") -> str:
+    def refuse(self, marker: str = "", *, ended: bool = False) -> str:
         """What was read is content; returns the state of content."""
-        self._draft.give_up(self.text + marker)
+        self._draft.give_up(self.text + marker, ended=ended)
         return CONTENT
 
     @property
@@ -143,7 +158,7 @@ class NameScanner(CapturedScanner):
         """The call begins, if the text is a name."""
         name = self._state.read(self.text)
         if not name.name:
-            return self.refuse(marker)
+            return self.refuse(marker, ended=exit_.closes)
         self._draft.begin(name)
         return super().exit(exit_, marker)
 
@@ -186,10 +201,10 @@ class ParameterNameScanner(CapturedScanner):
         self._draft.parameters.key(self._state.read(self.text))
         return super().exit(exit_, marker)
 
-    def refuse(self, marker: str = "") -> str:
+    def refuse(self, marker: str = "", *, ended: bool = False) -> str:
         """A text too long for a name ends the call."""
         self._draft.end()
-        return super().refuse(marker)
+        return super().refuse(marker, ended=ended)
 
 
 class ParameterValueScanner(MarkedScanner):
@@ -197,6 +212,7 @@ class ParameterValueScanner(MarkedScanner):
 
     def __init__(self, patterns: Patterns, draft: Draft, state: ParameterValueState) -> None:
         super().__init__(patterns, draft)
+        self._ends = tuple((exit_.before, exit_.parts[0]) for exit_ in state.exits if len(exit_.parts) > 1)
         self._skip = state.skip
         self._trim = state.trim
         self._last = ""
@@ -220,9 +236,14 @@ class ParameterValueScanner(MarkedScanner):
         self._draft.parameters.end_value()
         return super().exit(exit_, marker)
 
-    def end(self) -> None:
-        """A value that no marker ended is as it came."""
-        self._draft.parameters.value(self._last)
+    def finish(self) -> None:
+        """A value that no marker ended is as it came; of a marker of several texts, the first one ends it here."""
+        text = self._matcher.flush()
+        if any(text.lstrip(before).startswith(marker) for before, marker in self._ends):
+            self._draft.parameters.end_value()
+        else:
+            self.add(text)
+            self._draft.parameters.value(self._last)
 
 
 def _trimmed(text: str, characters: str) -> tuple[str, str]:

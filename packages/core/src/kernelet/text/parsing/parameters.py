@@ -31,6 +31,11 @@ class Parameters:
         self._streams = False
         self._open = False
 
+    @property
+    def in_value(self) -> bool:
+        """Whether a value has begun and not ended."""
+        return self._open
+
     def key(self, name: str) -> None:
         """A parameter begins; of two with one name the last one counts, as in JSON."""
         self.end_value()

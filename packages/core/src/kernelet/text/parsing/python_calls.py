@@ -34,7 +34,7 @@ class PythonCallsScanner(Scanner):
         self._to: str | None = None
         self._open = self._complete = False
         self._raw: list[str] = []
-        self._name = ""
+        self._name = self._function = ""
         self._num_arguments = 0
         self._literal = PythonLiteral()
         self._num_calls = 0
@@ -43,9 +43,9 @@ class PythonCallsScanner(Scanner):
         """Takes text up to the end of the calls."""
         place = 0
         while place < len(text) and self._to is None:
-            start, opened = place, self._open
+            start, opened, num_calls = place, self._open, self._num_calls
             place = self._phase(text, place)
-            if not opened and not self._open:
+            if not opened and not self._open and num_calls == self._num_calls:
                 self._raw.append(text[start:place])
         return self._step(place)
 
@@ -58,22 +58,27 @@ class PythonCallsScanner(Scanner):
 
     def finish(self) -> None:
         """What did not become a call is content; a call that was cut is as it came."""
-        self._give_up()
-        if self._open:
-            self._draft.leave()
+        text = self._rest()
+        if not self._num_calls:
+            self._draft.give_up(text)
+        elif text.strip(WHITESPACE + ","):
+            self._draft.give_up(text.lstrip(WHITESPACE))
+        self._draft.leave()
 
     def _step(self, used: int) -> Step:
         if self._to is None:
             return Step(used)
-        self._give_up()
-        return Step(used, self._to, fresh=self._to != CONTENT)
+        text = self._rest()
+        if self._num_calls:
+            return Step(used, self._to, again=text, fresh=self._to != CONTENT)
+        self._draft.give_up(text)
+        return Step(used, self._to, fresh=False)
 
-    def _give_up(self) -> None:
-        text = "".join(self._raw)
-        behind = not self._num_calls or text.strip(WHITESPACE + ",") != ""
-        if behind and not self._open and not self._complete:
-            self._draft.give_up(text)
+    def _rest(self) -> str:
+        """What came since the last call and belongs to none."""
+        text = "" if self._open or self._complete else "".join(self._raw)
         self._raw.clear()
+        return text
 
     def _stop(self) -> None:
         """Here is something else."""
@@ -112,19 +117,26 @@ class PythonCallsScanner(Scanner):
         if len(self._name) == _LIMIT or text[end] != "(":
             self._stop()
             return end
-        self._draft.begin(CallName(self._name))
-        self._raw.clear()
-        self._open = True
-        self._num_calls += 1
+        self._function = self._name
         self._num_arguments = 0
         self._phase = self._before_key
         return end + 1
+
+    def _is_declared(self) -> bool:
+        return self._state.declared is None or self._function in self._state.declared
+
+    def _begin_call(self) -> None:
+        """What follows the name says that it is one."""
+        self._draft.begin(CallName(self._function))
+        self._raw.clear()
+        self._open = True
+        self._num_calls += 1
 
     def _before_key(self, text: str, place: int) -> int:
         character = text[place]
         if character in WHITESPACE or (character == "," and self._num_arguments):
             return place + 1
-        if character == ")":
+        if character == ")" and (self._open or self._num_calls or self._is_declared()):
             self._close()
             return place + 1
         if not _NAME.match(character):
@@ -148,6 +160,8 @@ class PythonCallsScanner(Scanner):
         if text[place] != "=":
             self._stop()
             return place
+        if not self._open:
+            self._begin_call()
         self._literal = PythonLiteral()
         self._phase = self._in_literal
         return place + 1
@@ -162,6 +176,8 @@ class PythonCallsScanner(Scanner):
         return end
 
     def _close(self) -> None:
+        if not self._open:
+            self._begin_call()
         if self._num_arguments:
             self._draft.arguments("}")
         self._draft.end()

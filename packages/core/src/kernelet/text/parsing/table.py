@@ -25,6 +25,7 @@ from kernelet.contracts.parsing import (
 )
 from kernelet.text.parsing.json_calls import ArgumentsScanner, JsonCallsScanner
 from kernelet.text.parsing.marked import (
+    ArgumentsTextScanner,
     HeaderScanner,
     NameScanner,
     ParameterNameScanner,
@@ -126,7 +127,8 @@ class CompiledTable:
             case HeaderState():
                 return HeaderScanner(patterns, draft, state)
             case ArgumentsState():
-                return ArgumentsScanner(draft, state)
+                rest = self._compiled[state.to].patterns
+                return ArgumentsScanner(draft, state, ArgumentsTextScanner(rest, draft, fresh=False))
             case QuotedArgumentsState():
                 return QuotedArgumentsScanner(draft, state)
             case JsonCallsState():

@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelet.contracts.parsing import CONTENT, Exit, JsonCallsState, ParserContext, ParserTable
+from kernelet.contracts.parsing import (
+    CONTENT,
+    Exit,
+    NameState,
+    ParameterNameState,
+    ParameterValueState,
+    ParserContext,
+    ParserTable,
+)
 from kernelet.request.message import ParsedMessage, ToolCall
 from kernelet.testing.parsing.feed import Feed, check_growth, markers_of, places_of, spans_of
 from kernelet.testing.parsing.sample import Parsed
@@ -47,9 +55,14 @@ def test_feed():
 
 
 def test_the_end_of_a_call_that_was_cut():
-    table = ParserTable(states={"c": JsonCallsState(to=CONTENT)}, content_exits=(Exit("<c>", "c", opens=True),))
-    for cut, arguments in ((True, ""), (False, "{}")):
-        assert Feed(table).slowly('<c>{"name": "f"', cut=cut).calls == (("f", arguments),)
+    states = {
+        "name": NameState(exits=(Exit(":", "key"),)),
+        "key": ParameterNameState(exits=(Exit("=", "value"),)),
+        "value": ParameterValueState(exits=(Exit((";", "."), CONTENT, closes=True),)),
+    }
+    table = ParserTable(states=states, content_exits=(Exit("<c>", "name", opens=True),))
+    for cut, arguments in ((True, '{"a": "b"'), (False, '{"a": "b"}')):
+        assert Feed(table).slowly("<c>f:a=b;", cut=cut).calls == (("f", arguments),)
 
 
 def message(*calls, **texts):

@@ -36,7 +36,7 @@ def test_writes():
     assert (made.message.reasoning, made.message.content) == ("hm", "ab")
     assert made.message.tool_calls == [
         ToolCall(id="id1", name="f", arguments='{"a": 1}'),
-        ToolCall(id="own", name="g", arguments="{}"),
+        ToolCall(id="own", name="g", arguments=""),
     ]
     assert made.message is made.message
 
@@ -82,11 +82,34 @@ def test_dropped_calls(marker, content):
 
 
 def test_ends():
-    for cut, arguments in ((False, "{}"), (True, "")):
+    """The end of the text invents nothing; only parameters whose values are whole become an object."""
+    for cut, arguments in ((False, '{"a": "x"}'), (True, '{"a": "x"')):
         made = draft()
         made.begin(CallName("f"))
+        made.begin(CallName("g"))
+        made.parameters.key("a")
+        made.parameters.value("x")
+        made.parameters.end_value()
+        made.begin(CallName("h"))
+        made.parameters.key("a")
+        made.parameters.value("x")
+        made.leave()
+        made.begin(CallName("i"))
+        made.finish(cut=cut)
+        assert [call.arguments for call in made.message.tool_calls] == ["{}", '{"a": "x"}', '{"a": "x', ""]
+        made = draft()
+        made.begin(CallName("f"))
+        made.parameters.key("a")
+        made.parameters.value("x")
+        made.parameters.end_value()
         made.finish(cut=cut)
         assert made.message.tool_calls[0].arguments == arguments
+    made = draft()
+    made.begin(CallName("f"))
+    made.parameters.key("a")
+    made.parameters.value("x")
+    made.finish(cut=False)
+    assert made.message.tool_calls[0].arguments == '{"a": "x'
     made = draft()
     made.begin(CallName("f"))
     made.arguments("{")
@@ -94,6 +117,28 @@ def test_ends():
     made.arguments("lost")
     made.finish(cut=False)
     assert made.message.tool_calls[0].arguments == "{"
+
+
+@pytest.mark.parametrize("drops, content", [(False, "<a><b>no</b></a>!"), (True, "!")])
+def test_ends_of_what_was_given_up(drops, content):
+    """As many ends are content as begins are."""
+    made = draft(drops_calls=drops)
+    made.end_given_up("</b>")
+    made.open("<a>")
+    made.open("<b>")
+    made.give_up("no")
+    for marker in ("</b>", "</a>", "</a>"):
+        made.end_given_up(marker)
+    made.write(CONTENT, "!")
+    assert made.message.content == content
+    made.open("<a>")
+    made.give_up(ended=True)
+    made.end_given_up("</a>")
+    made.open("<a>")
+    made.give_up()
+    made.begin(CallName("f"))
+    made.end_given_up("</a>")
+    assert not made.message.content.endswith("</a>")
 
 
 def test_parameters_follow_the_schema_of_the_call():

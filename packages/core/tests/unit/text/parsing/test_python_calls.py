@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -42,11 +43,13 @@ def parsed(table, text, *, tokens=(), **options):
         ("[f]", "[f]", []),
         ("[" + "f" * 300 + "()]", "[" + "f" * 300 + "()]", []),
         ("so [f()]", "so [f()]", []),
-        ("[f(1)]", "1)]", [("f", "")]),
-        ("[f(a)]", ")]", [("f", "")]),
+        ("[f(1)]", "[f(1)]", []),
+        ("[f(a)] b", "[f(a)] b", []),
+        ("[f(a=1), see( above)]", ", see( above)]", [("f", '{"a": 1}')]),
+        ("[f(a=1), 1]", ", 1]", [("f", '{"a": 1}')]),
         ("[f(a=1, 2)]", "2)]", [("f", '{"a": 1')]),
         ("[f(), and more", ", and more", [("f", "{}")]),
-        ("[f(" + "a" * 300 + "=1)]", "a" * 44 + "=1)]", [("f", "")]),
+        ("[f(" + "a" * 300 + "=1)]", "[f(" + "a" * 300 + "=1)]", []),
     ],
 )
 def test_bracketed(text, content, found):
@@ -58,7 +61,14 @@ def test_bare_calls_between_marks():
         "", "ab", (("f", '{"x": "</c>"}'), ("g", "{}"))
     )
     assert parsed(BARE, "<c>f(x=1</c>b", tokens=("<c>", "</c>")) == Parsed("", "b", (("f", ""),))
-    assert parsed(BARE, "a<c>none of them</c>b") == Parsed("", "a<c>none of themb", ())
+    assert parsed(BARE, "a<c>none of them</c>b") == Parsed("", "a<c>none of them</c>b", ())
+
+
+def test_a_first_call_without_arguments_must_be_declared():
+    table = replace(BRACKETED, states={"calls": PythonCallsState(to=CONTENT, declared=frozenset("f"))})
+    assert parsed(table, "[g()](x)") == Parsed("", "[g()](x)", ())
+    assert parsed(table, "[f(), g()]") == Parsed("", "", (("f", "{}"), ("g", "{}")))
+    assert parsed(table, "[g(a=1)]") == Parsed("", "", (("g", '{"a": 1}'),))
 
 
 def test_ends():
@@ -66,7 +76,7 @@ def test_ends():
     for end in range(len(text)):
         found = parsed(BRACKETED, text[:end])
         names = [name for name, _ in found.calls]
-        assert names == ["f"] * (end > 2) + ["g"] * (end > 17)
+        assert names == ["f"] * (end > 4) + ["g"] * (end > 18)
         assert (found.content == text[:end]) == (not names)
         if end > 13:
             assert found.calls[0][1] == '{"a": 1, "b": "x"}'
