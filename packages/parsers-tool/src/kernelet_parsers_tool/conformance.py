@@ -12,7 +12,7 @@ from kernelet.contracts.parsing import ToolParserOffer
 from kernelet.testing.offered import Offered, find_offer
 from kernelet.testing.package import PackageSuite
 from kernelet.testing.tool_parser import Render, Sample, ToolParserCapabilities, ToolParserSuite
-from kernelet_parsers_tool import samples, templates
+from kernelet_parsers_tool import bare_samples, samples, templates
 
 PLUGIN = "kernelet_parsers_tool.plugin"
 
@@ -100,7 +100,7 @@ class TestPhi4Mini(Family):
 class TestLlama3Json(Family):
     name, write = "llama3_json", templates.llama3_json
     capabilities = ToolParserCapabilities(
-        tokens=("<|python_tag|>",), content_before=False, content_between=False, samples=read(samples.LLAMA3_JSON)
+        tokens=("<|python_tag|>",), content_before=False, content_between=False, samples=read(bare_samples.LLAMA3_JSON)
     )
 
 
@@ -111,20 +111,20 @@ class TestLlama4Pythonic(Family):
         tokens=("<|python_start|>", "<|python_end|>"),
         content_before=False,
         content_between=False,
-        samples=read(samples.PYTHONIC),
+        samples=read(bare_samples.PYTHONIC),
     )
 
 
 class TestOlmo3(Family):
     name, write = "olmo3", templates.olmo3
     capabilities = ToolParserCapabilities(
-        types="python", tokens=("<function_calls>", "</function_calls>"), samples=read(samples.OLMO3)
+        types="python", tokens=("<function_calls>", "</function_calls>"), samples=read(bare_samples.OLMO3)
     )
 
 
 class TestXlam(Family):
     name, write = "xlam", templates.xlam
-    capabilities = ToolParserCapabilities(content_before=False, content_between=False, samples=read(samples.XLAM))
+    capabilities = ToolParserCapabilities(content_before=False, content_between=False, samples=read(bare_samples.XLAM))
 
 
 class TestQwen3Coder(Family):
