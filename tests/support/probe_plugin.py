@@ -30,8 +30,8 @@ from kernelet.testing.null.worker import NullWorker
 POOL_THREADS = "asyncio_", "large_"
 """Threads of the event loop and of the server for what takes long: started as they are needed, and kept."""
 
-KEPT = "kernelet.contracts.stats.StepStats"
-"""The last step's are kept, and counted only where they hold something."""
+KEPT = ("kernelet.contracts.stats.StepStats", "kernelet.engine.stats.EngineStats")
+"""The last step's, and the last totals, which the log may have shown or not yet: as many as there are who keep them."""
 
 
 class ProbePlugin(NullPlugin):
@@ -124,7 +124,8 @@ def census() -> dict:
         if (name := f"{type(one).__module__}.{type(one).__qualname__}").startswith("kernelet")
         or type(one) is asyncio.Task
     )
-    objects.pop(KEPT, None)
+    for name in KEPT:
+        objects.pop(name, None)
     threads = sorted(one.name for one in threading.enumerate() if not one.name.startswith(POOL_THREADS))
     return {"objects": objects, "threads": threads}
 
