@@ -1,4 +1,4 @@
-"""Which tests of the suites are long here: the costly ones of families that have the form of another one.
+"""The families, and which tests of their suites are long: the costly ones of families with the form of another one.
 
 `tests/unit/test_samples.py` has them in short for every family.
 """
@@ -7,6 +7,14 @@ from __future__ import annotations
 
 import pytest
 
+from kernelet_parsers_tool import conformance
+from kernelet_parsers_tool.conformance import Family
+
+FAMILIES = [
+    suite
+    for name, suite in vars(conformance).items()
+    if name.startswith("Test") and isinstance(suite, type) and issubclass(suite, Family)
+]
 FORMS = {"TestHarmony", "TestHermes", "TestPackage", "TestQwen3Coder"}
 SECONDS = {"TestGlm47", "TestMistralList", "TestMistralWithIds", "TestStep3p5"}
 """The same table as another class has, with another template."""
@@ -30,3 +38,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _is_long(item: pytest.Function, suite: str) -> bool:
     return suite in SECONDS or (item.originalname in COSTLY and suite not in FORMS)
+
+
+@pytest.fixture(params=FAMILIES, ids=lambda family: family.__name__)
+def family(request: pytest.FixtureRequest) -> type[Family]:
+    found: type[Family] = request.param
+    return found

@@ -13,8 +13,7 @@ from kernelet.testing.offered import find_offer
 from kernelet.testing.parsing.draw import message_of
 from kernelet.testing.parsing.feed import Feed
 from kernelet.testing.parsing.sample import plain, same_calls
-from kernelet_parsers_tool import conformance
-from kernelet_parsers_tool.conformance import PLUGIN, Family
+from kernelet_parsers_tool.conformance import PLUGIN
 
 TOOLS = (
     {
@@ -26,16 +25,6 @@ TOOLS = (
     },
 )
 NUMBERS = {"numbers": [{"v": 1}]}
-FAMILIES = [
-    suite
-    for name, suite in vars(conformance).items()
-    if name.startswith("Test") and isinstance(suite, type) and issubclass(suite, Family)
-]
-
-
-@pytest.fixture(params=FAMILIES, ids=lambda family: family.__name__)
-def family(request):
-    return request.param
 
 
 @pytest.fixture

@@ -12,19 +12,7 @@ from kernelet.testing.offered import find_offer
 from kernelet.testing.parsing.draw import Shape, make_case, message_of
 from kernelet.testing.parsing.feed import Feed, markers_of, places_of
 from kernelet.testing.parsing.sample import same_calls
-from kernelet_parsers_tool import conformance
-from kernelet_parsers_tool.conformance import PLUGIN, Family
-
-FAMILIES = [
-    suite
-    for name, suite in vars(conformance).items()
-    if name.startswith("Test") and isinstance(suite, type) and issubclass(suite, Family)
-]
-
-
-@pytest.fixture(params=FAMILIES, ids=lambda family: family.__name__)
-def family(request):
-    return request.param
+from kernelet_parsers_tool.conformance import PLUGIN
 
 
 @pytest.fixture

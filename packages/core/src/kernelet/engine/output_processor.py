@@ -33,7 +33,7 @@ class ChoiceState:
     """
 
     index: int
-    assembler: OutputAssembler | ParsedAssembler | None
+    assembler: OutputAssembler | None
     logprobs: list[dict[int, Logprob]] | None
     parser: ChoiceParser | None = None
     text: str = ""

@@ -7,6 +7,7 @@ import re
 import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal
 
 from kernelet.config import PluginsConfig
@@ -65,6 +66,7 @@ def resolve_parsers(
         SelectionError: a name that nobody offers, or several parsers fit equally well.
         ConfigError: tools are to be called and no parser finds the calls.
     """
+    templates = cache(templates)
     tool = _resolved(plugins, ToolParserOffer, config.tool_call_parser, templates, TOOL_FLAG)
     reasoning = _resolved(plugins, ReasoningParserOffer, config.reasoning_parser, templates, REASONING_FLAG)
     if config.auto_tool_choice and tool is None:

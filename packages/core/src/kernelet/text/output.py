@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kernelet.text.detokenizer import IncrementalDetokenizer, text_of
-from kernelet.text.stop import StopChecker, StopStrings
+from kernelet.text.stop import StopChecker, StopDelta, StopStrings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from kernelet.text.tokenizer import Tokenizer
 
@@ -48,6 +48,7 @@ class OutputAssembler:
         prompt_ids: What stands before.
         stops: Shared by the choices of a request; None: no stop strings.
         options: How tokens are shown.
+        keep_ids: Tokens that are shown even where special ones are not.
     """
 
     def __init__(
@@ -56,16 +57,18 @@ class OutputAssembler:
         prompt_ids: Sequence[int],
         stops: StopStrings | None = None,
         options: TextOptions | None = None,
+        keep_ids: Collection[int] = (),
     ) -> None:
         self._options = options or TextOptions()
         self._detokenizer = IncrementalDetokenizer(
             tokenizer,
             prompt_ids=prompt_ids,
             skip_special_tokens=self._options.skip_special_tokens,
+            keep_ids=keep_ids,
             spaces_between_special_tokens=self._options.spaces_between_special_tokens,
         )
         include = self._options.include_stop_str_in_output
-        self._stops = stops is not None
+        self._plain = stops is None
         self._checker = StopChecker(stops or StopStrings(()), include_in_output=include)
         self._num_tokens = 0
         self._ended = False
@@ -84,17 +87,16 @@ class OutputAssembler:
         if self._ended:
             raise ValueError("this output has ended; no token may follow")
         hides_last = ends_with_stop_token and not self._options.include_stop_str_in_output
-        if not self._stops and not hides_last:
+        if self._plain and not hides_last:
             self._num_tokens += len(ids)
             return OutputDelta("".join([self._detokenizer.push_text(index) for index in ids]), len(ids))
         texts: list[str] = []
         for place, index in enumerate(ids, 1):
             self._num_tokens += 1
             if hides_last and place == len(ids):
+                self._hide(index)
                 break
-            delta = self._checker.push(
-                self._detokenizer.push_text(index), may_stop=self._num_tokens > self._options.min_tokens
-            )
+            delta = self._add(index)
             texts.append(delta.text)
             if delta.stop is not None:
                 self._ended = True
@@ -106,7 +108,25 @@ class OutputAssembler:
         if self._ended:
             return OutputDelta("", 0)
         self._ended = True
-        may_stop = self._num_tokens > self._options.min_tokens
-        delta = self._checker.push(text_of(self._detokenizer.flush()), may_stop=may_stop)
-        rest = "" if delta.stop is not None else self._checker.flush()
+        delta = self._end()
+        rest = "" if delta.stop is not None else self._rest()
         return OutputDelta(delta.text + rest, 0, delta.stop)
+
+    @property
+    def _may_stop(self) -> bool:
+        return self._num_tokens > self._options.min_tokens
+
+    def _add(self, index: int) -> StopDelta:
+        """One token more."""
+        return self._checker.push(self._detokenizer.push_text(index), may_stop=self._may_stop)
+
+    def _hide(self, index: int) -> None:
+        """The token that ended the text, and is no part of it."""
+
+    def _end(self) -> StopDelta:
+        """What the detokenizer held back."""
+        return self._checker.push(text_of(self._detokenizer.flush()), may_stop=self._may_stop)
+
+    def _rest(self) -> str:
+        """What may still have become a stop string."""
+        return self._checker.flush()

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
-from kernelet.text.detokenizer import IncrementalDetokenizer, Span
-from kernelet.text.output import OutputDelta, TextOptions
-from kernelet.text.stop import StopChecker, StopStrings
+from kernelet.text.detokenizer import Span
+from kernelet.text.output import OutputAssembler
+from kernelet.text.stop import StopDelta
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
+    from kernelet.text.output import TextOptions
+    from kernelet.text.stop import StopStrings
     from kernelet.text.tokenizer import Tokenizer
 
 
@@ -22,8 +24,8 @@ class TakesSpans(Protocol):
         """More of it."""
 
 
-class ParsedAssembler:
-    """``OutputAssembler`` of a choice that is parsed: its text is the same, and the parser is fed with it.
+class ParsedAssembler(OutputAssembler):
+    """Of a choice that is parsed: its text is the same, and the parser is fed with it.
 
     The parser is given the text up to a stop string, and every marker that is a token: also where markers are not
     shown, or ended the text. A marker that a stop string cuts is text.
@@ -46,63 +48,26 @@ class ParsedAssembler:
         stops: StopStrings | None = None,
         options: TextOptions | None = None,
     ) -> None:
-        self._options = options or TextOptions()
         self._tokenizer = tokenizer
         self._parser = parser
         self._markers = frozenset(marker_ids)
-        skips = self._options.skip_special_tokens
+        skips = options is None or options.skip_special_tokens
         self._hidden = frozenset(index for index in self._markers if skips and tokenizer.is_special(index))
-        self._detokenizer = IncrementalDetokenizer(
-            tokenizer,
-            prompt_ids=prompt_ids,
-            skip_special_tokens=skips,
-            keep_ids=self._markers - self._hidden,
-            spaces_between_special_tokens=self._options.spaces_between_special_tokens,
-        )
-        include = self._options.include_stop_str_in_output
-        self._checker = StopChecker(stops or StopStrings(()), include_in_output=include)
+        super().__init__(tokenizer, prompt_ids, stops, options, self._markers - self._hidden)
+        self._plain = False  # spans are needed, not their text alone
         self._waiting: deque[tuple[str, Span]] = deque()  # text as it is shown, and as the parser sees it
         self._certain = 0  # characters of what waits that no stop string can take any more
-        self._num_tokens = 0
-        self._ended = False
 
-    def push(self, ids: Sequence[int], *, ends_with_stop_token: bool = False) -> OutputDelta:
-        """Add new tokens.
+    def _add(self, index: int) -> StopDelta:
+        return self._take(self._detokenizer.push(index))
 
-        Args:
-            ids: In order.
-            ends_with_stop_token: The last id is what ended the text; it is shown only with
-                ``include_stop_str_in_output``.
+    def _end(self) -> StopDelta:
+        return self._take(self._detokenizer.flush())
 
-        Raises:
-            ValueError: The text has ended.
-        """
-        if self._ended:
-            raise ValueError("this output has ended; no token may follow")
-        hides_last = ends_with_stop_token and not self._options.include_stop_str_in_output
-        texts: list[str] = []
-        for place, index in enumerate(ids, 1):
-            self._num_tokens += 1
-            if hides_last and place == len(ids):
-                self._hide(index)
-                break
-            delta = self._take(self._detokenizer.push(index))
-            texts.append(delta.text)
-            if delta.stop is not None:
-                return OutputDelta("".join(texts), place, delta.stop)
-        return OutputDelta("".join(texts), len(ids))
-
-    def finish(self) -> OutputDelta:
-        """No more tokens come: what was held back. Empty after a stop string."""
-        if self._ended:
-            return OutputDelta("", 0)
-        delta = self._take(self._detokenizer.flush())
-        if delta.stop is not None:
-            return OutputDelta(delta.text, 0, delta.stop)
-        self._ended = True
-        rest = self._checker.flush()
+    def _rest(self) -> str:
+        rest = super()._rest()
         self._release(len(rest))
-        return OutputDelta(delta.text + rest, 0)
+        return rest
 
     def _hide(self, index: int) -> None:
         """The token that ended the text: no part of it, but the parser may wait for it."""
@@ -110,18 +75,17 @@ class ParsedAssembler:
             self._waiting.append(("", self._marker(index)))
             self._release(0)
 
-    def _take(self, spans: Sequence[Span]) -> OutputDelta:
+    def _take(self, spans: Sequence[Span]) -> StopDelta:
         texts = []
-        may_stop = self._num_tokens > self._options.min_tokens
         for shown, span in self._seen(spans):
             self._waiting.append((shown, span))
-            delta = self._checker.push(shown, may_stop=may_stop)
+            delta = self._checker.push(shown, may_stop=self._may_stop)
             texts.append(delta.text)
             self._release(len(delta.text))
             if delta.stop is not None:
                 self._cut()
-                return OutputDelta("".join(texts), 0, delta.stop)
-        return OutputDelta("".join(texts), 0)
+                return StopDelta("".join(texts), delta.stop)
+        return StopDelta("".join(texts))
 
     def _seen(self, spans: Sequence[Span]) -> Iterator[tuple[str, Span]]:
         """Each span's text as it is shown, and the span as the parser sees it."""
@@ -159,7 +123,6 @@ class ParsedAssembler:
 
     def _cut(self) -> None:
         """A stop string ended the text within what waits: what stands before it is given, the rest never was."""
-        self._ended = True
         if self._certain:
             shown, span = self._waiting[0]
             self._parser.push([Span(shown[: self._certain], span.token_ids)])

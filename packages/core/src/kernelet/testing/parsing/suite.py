@@ -6,12 +6,13 @@ import copy
 import itertools
 import random
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import pytest
 
-from kernelet.contracts.parsing import ParserContext, ParserTable
+from kernelet.contracts.parsing import ParserContext, ParserOffer, ParserTable
 from kernelet.request.message import ParsedMessage
+from kernelet.testing.offered import Offered
 from kernelet.testing.parsing.feed import Feed, markers_of, places_of
 from kernelet.testing.parsing.sample import Sample, parsed, same_calls
 from kernelet.testing.suite import Suite
@@ -22,30 +23,56 @@ Render = Callable[[ParsedMessage, Sequence[Mapping[str, Any]]], str]
 """Writes an answer as the chat template of the models does: from the first token that is generated on, up to the one
 that ends it."""
 
+Target = Callable[[ParserContext], Any]
+
+
+class Promises(Protocol):
+    """What both kinds of capabilities have."""
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """Markers that are one token."""
+
+    @property
+    def samples(self) -> tuple[Sample, ...]:
+        """Answers and what they mean."""
+
+
 RANDOM_CUTS = (200, 40)
 """Of each text, and of each text with tokens."""
 
 
 class ParserSuite(Suite):
-    """Tests of both kinds. The subclass says which samples there are, and in which context."""
+    """Tests of both kinds. The subclass says what is promised, what is cut, and in which context."""
 
-    tokens: tuple[str, ...] = ()
+    capabilities: ClassVar[Promises]
     new_parser = OutputParser
     """The machine; another one is for the proof that the suites find a wrong one."""
 
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """Markers that are tokens."""
+        return self.capabilities.tokens
+
     @pytest.fixture
-    def target(self) -> Callable[[ParserContext], Any]:
-        raise NotImplementedError
+    def render(self) -> Render:
+        """Writes an answer as the chat template does, without the token that ends it."""
+        raise NotImplementedError("give the fixture `render`: (message, tools) -> the answer as the template writes it")
+
+    @pytest.fixture
+    def target(self, offered: Offered[ParserOffer]) -> Target:
+        target: Target = offered.target
+        return target
 
     @pytest.fixture
     def samples(self) -> list[Sample]:
-        raise NotImplementedError
+        return list(self.capabilities.samples)
 
     @pytest.fixture
     def base(self) -> ParserContext:
         raise NotImplementedError
 
-    def feed(self, target: Callable[[ParserContext], Any], context: ParserContext, **options: Any) -> Feed:
+    def feed(self, target: Target, context: ParserContext, **options: Any) -> Feed:
         """What runs the table of a request.
 
         Raises:
@@ -58,19 +85,17 @@ class ParserSuite(Suite):
         except ValueError as error:
             raise ConformanceError(f"the table must be one that can run: {error}") from error
 
-    def feeds(self, target: Callable[[ParserContext], Any], base: ParserContext, sample: Sample) -> list[Feed]:
+    def feeds(self, target: Target, base: ParserContext, sample: Sample) -> list[Feed]:
         """Without a vocabulary, and with one in which the parser's tokens are tokens."""
         context = context_of(base, sample)
         return [self.feed(target, context, tokens=tokens) for tokens in dict.fromkeys([(), self.tokens])]
 
-    def test_tokens_are_markers(self, target: Callable[[ParserContext], Any], base: ParserContext) -> None:
+    def test_tokens_are_markers(self, target: Target, base: ParserContext) -> None:
         known = markers_of(self.feed(target, base).table)
         for token in self.tokens:
             check(token in known, f"capabilities.tokens has {token!r}, which is no marker of the table")
 
-    def test_samples_mean_what_they_say(
-        self, target: Callable[[ParserContext], Any], base: ParserContext, samples: list[Sample]
-    ) -> None:
+    def test_samples_mean_what_they_say(self, target: Target, base: ParserContext, samples: list[Sample]) -> None:
         for sample in samples:
             for feed in self.feeds(target, base, sample):
                 found = feed.parse(sample.text, cut=sample.cut)
@@ -80,9 +105,7 @@ class ParserSuite(Suite):
                     f"a sample must mean what it says: {sample.text!r} came out as {found}",
                 )
 
-    def test_every_cut_at_one_place(
-        self, target: Callable[[ParserContext], Any], base: ParserContext, texts: list[Sample]
-    ) -> None:
+    def test_every_cut_at_one_place(self, target: Target, base: ParserContext, texts: list[Sample]) -> None:
         for sample in texts:
             for feed in self.feeds(target, base, sample):
                 whole = feed.parse(sample.text)
@@ -94,9 +117,7 @@ class ParserSuite(Suite):
                         f"{sample.text[place:]!r} came out as {found}, together as {whole}",
                     )
 
-    def test_cuts_at_several_places(
-        self, target: Callable[[ParserContext], Any], base: ParserContext, texts: list[Sample]
-    ) -> None:
+    def test_cuts_at_several_places(self, target: Target, base: ParserContext, texts: list[Sample]) -> None:
         for sample in texts:
             for count, feed in zip(RANDOM_CUTS, self.feeds(target, base, sample), strict=False):
                 whole = feed.parse(sample.text)
@@ -104,7 +125,7 @@ class ParserSuite(Suite):
                     found = feed.parse(sample.text, places_of(sample.text, seed))
                     check(found == whole, f"however a text is cut, the message is one: {sample.text!r}")
 
-    def test_every_end(self, target: Callable[[ParserContext], Any], base: ParserContext, texts: list[Sample]) -> None:
+    def test_every_end(self, target: Target, base: ParserContext, texts: list[Sample]) -> None:
         """The text may end in every state, at its own end or by a limit."""
         for sample in texts:
             feeds = self.feeds(target, base, sample)
@@ -122,9 +143,7 @@ class ParserSuite(Suite):
                         f"as {whole}",
                     )
 
-    def test_choices_share_nothing(
-        self, target: Callable[[ParserContext], Any], base: ParserContext, texts: list[Sample]
-    ) -> None:
+    def test_choices_share_nothing(self, target: Target, base: ParserContext, texts: list[Sample]) -> None:
         """Three choices of one request whose pieces come in turns."""
         contexts = [context_of(base, sample) for sample in texts]
         for sample, context in zip(texts, contexts, strict=True):
@@ -140,9 +159,7 @@ class ParserSuite(Suite):
             found = [parsed(parser.finish()) for parser in parsers]
             check(found == expected, "choices must share no state: three that come in turns were mixed up")
 
-    def test_table_has_no_side_effects(
-        self, target: Callable[[ParserContext], Any], base: ParserContext, texts: list[Sample]
-    ) -> None:
+    def test_table_has_no_side_effects(self, target: Target, base: ParserContext, texts: list[Sample]) -> None:
         """Of two requests the second one's table is made while the first one runs."""
         for sample in texts:
             context = context_of(base, sample)
@@ -159,9 +176,7 @@ class ParserSuite(Suite):
                 "the target must keep nothing between requests: the same request twice must mean the same",
             )
 
-    def test_looks_at_text_once(
-        self, target: Callable[[ParserContext], Any], base: ParserContext, texts: list[Sample]
-    ) -> None:
+    def test_looks_at_text_once(self, target: Target, base: ParserContext, texts: list[Sample]) -> None:
         generator = random.Random(5)
         for sample in texts:
             feed = self.feed(target, context_of(base, sample))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 
@@ -21,15 +21,13 @@ from kernelet.contracts.parsing import (
 from kernelet.request.message import ParsedMessage
 from kernelet.testing.faults import Fault
 from kernelet.testing.offered import Offered
-from kernelet.testing.parsing.suite import Render
+from kernelet.testing.parsing.machines import HoldsNothingBack
+from kernelet.testing.parsing.suite import Render, Target
 from kernelet.testing.reasoning_parser.reference import table, write
 from kernelet.testing.reasoning_parser.suite import ReasoningParserCapabilities, ReasoningParserSuite
 from kernelet.text.detokenizer import Span
 from kernelet.text.parsing.machine import OutputParser
-from kernelet.text.parsing.marked import TextScanner
 from kernelet.text.parsing.scanner import Step
-
-Target = Callable[[ParserContext], Any]
 
 PROMISES = ReasoningParserCapabilities(
     tokens=("<thought>", "</thought>"),
@@ -104,13 +102,6 @@ def with_end(context: ParserContext, end: Exit, states: dict[str, TextState]) ->
 
 
 # --- machines --------------------------------------------------------------------------------------
-
-
-class HoldsNothingBack(OutputParser):
-    def push(self, spans: Iterable[Span]) -> None:
-        super().push(spans)
-        if isinstance(self._scanner, TextScanner) and (text := self._scanner._matcher.flush()):  # noqa: SLF001
-            self._scanner.add(text)
 
 
 class LeavesWithOthers(OutputParser):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -26,14 +26,12 @@ from kernelet.contracts.parsing import (
 from kernelet.request.message import ParsedMessage
 from kernelet.testing.faults import Fault
 from kernelet.testing.offered import Offered
-from kernelet.testing.parsing.suite import Render
+from kernelet.testing.parsing.machines import HoldsNothingBack
+from kernelet.testing.parsing.suite import Render, Target
 from kernelet.testing.tool_parser.reference import json_table, write_json, write_xml, xml_carries, xml_table
 from kernelet.testing.tool_parser.suite import ToolParserCapabilities, ToolParserSuite
 from kernelet.text.detokenizer import Span
 from kernelet.text.parsing.machine import OutputParser
-from kernelet.text.parsing.marked import TextScanner
-
-Target = Callable[[ParserContext], Any]
 
 JSON = ToolParserCapabilities(tokens=("<call>", "</call>"))
 XML = ToolParserCapabilities(types="xml", carries=xml_carries)
@@ -154,13 +152,6 @@ def thinks_too(context: ParserContext) -> ParserTable:
 
 
 # --- machines --------------------------------------------------------------------------------------
-
-
-class HoldsNothingBack(OutputParser):
-    def push(self, spans: Iterable[Span]) -> None:
-        super().push(spans)
-        if isinstance(self._scanner, TextScanner) and (text := self._scanner._matcher.flush()):  # noqa: SLF001
-            self._scanner.add(text)
 
 
 class LosesTheLastBrace(OutputParser):

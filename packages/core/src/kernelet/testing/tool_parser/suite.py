@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import pytest
 from hypothesis import given, settings
@@ -15,13 +15,11 @@ from kernelet.testing.offered import Offered
 from kernelet.testing.parsing.draw import Case, Shape, anything, cases, message_of, squeezed
 from kernelet.testing.parsing.feed import Feed, markers_of, places_of
 from kernelet.testing.parsing.sample import Calls, Sample, same_calls
-from kernelet.testing.parsing.suite import ParserSuite, Render, context_of
+from kernelet.testing.parsing.suite import ParserSuite, Render, Target, context_of
 from kernelet.testing.search import SEARCH
 from kernelet.testing.tool_parser.samples import TOOLS, answer, calls_text, messages
 from kernelet.testing.verdict import check
 from kernelet.text.parsing.table import combine
-
-Target = Callable[[ParserContext], Any]
 
 THINKS = ParserTable(
     states={REASONING: TextState(into=REASONING, exits=(Exit("¤/thinks¤", CONTENT),))},
@@ -65,24 +63,9 @@ class ToolParserSuite(ParserSuite):
 
     capabilities: ClassVar[ToolParserCapabilities] = ToolParserCapabilities()
 
-    @property
-    def tokens(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Markers that are tokens."""
-        return self.capabilities.tokens
-
     @pytest.fixture
     def offered(self) -> Offered[ToolParserOffer]:
         raise NotImplementedError("give the fixture `offered`: find_offer('your_package.plugin', ToolParserOffer)")
-
-    @pytest.fixture
-    def render(self) -> Render:
-        """Writes an answer as the chat template does, without the token that ends it."""
-        raise NotImplementedError("give the fixture `render`: (message, tools) -> the answer as the template writes it")
-
-    @pytest.fixture
-    def target(self, offered: Offered[ToolParserOffer]) -> Target:
-        target: Target = offered.target
-        return target
 
     @pytest.fixture
     def base(self) -> ParserContext:
@@ -90,10 +73,6 @@ class ToolParserSuite(ParserSuite):
         return ParserContext(
             tools=TOOLS, prompt=promised.prompt, parses_tools=True, parses_reasoning=promised.parses_reasoning
         )
-
-    @pytest.fixture
-    def samples(self) -> list[Sample]:
-        return list(self.capabilities.samples)
 
     @pytest.fixture
     def texts(self, samples: list[Sample], render: Render, target: Target, base: ParserContext) -> list[Sample]:

@@ -109,10 +109,15 @@ class PythonCallsScanner(Scanner):
         self._phase = self._in_name
         return place
 
-    def _in_name(self, text: str, place: int) -> int:
+    def _read_name(self, text: str, place: int) -> tuple[int, bool]:
+        """More of a name: the place behind it, and whether it is whole."""
         end = _end(_NAME_TEXT, text, place, place + _LIMIT - len(self._name))
         self._name += text[place:end]
-        if end == len(text) and len(self._name) < _LIMIT:
+        return end, end < len(text) or len(self._name) == _LIMIT
+
+    def _in_name(self, text: str, place: int) -> int:
+        end, whole = self._read_name(text, place)
+        if not whole:
             return end
         if len(self._name) == _LIMIT or text[end] != "(":
             self._stop()
@@ -147,11 +152,9 @@ class PythonCallsScanner(Scanner):
         return place
 
     def _in_key(self, text: str, place: int) -> int:
-        end = _end(_NAME_TEXT, text, place, place + _LIMIT - len(self._name))
-        self._name += text[place:end]
-        if end == len(text) and len(self._name) < _LIMIT:
-            return end
-        self._phase = self._before_value
+        end, whole = self._read_name(text, place)
+        if whole:
+            self._phase = self._before_value
         return end
 
     def _before_value(self, text: str, place: int) -> int:
