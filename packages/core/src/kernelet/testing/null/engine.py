@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from kernelet.contracts.sampling import SamplingParams
 from kernelet.contracts.serving import EngineHealth
 from kernelet.engine.async_llm import AsyncLLM
+from kernelet.engine.frontend import Frontend
+from kernelet.engine.prompts import ParsedPrompt, Prompt
+from kernelet.request.outputs import RequestOutput
 from kernelet.testing.null.model import null_config, write_model
 
 BYTES = 256
@@ -25,10 +29,29 @@ class PosingEngine(AsyncLLM):
     Attributes:
         pose: Its health; None: what it is.
         silent: Calls that ask it never return.
+        going: Answers go on while it is set.
     """
 
     pose: EngineHealth | None = None
     silent = False
+
+    def _attach(self, frontend: Frontend) -> None:
+        super()._attach(frontend)
+        self.going = asyncio.Event()
+        self.going.set()
+
+    async def generate(
+        self,
+        prompt: Prompt | ParsedPrompt,
+        sampling_params: SamplingParams | None = None,
+        request_id: str | None = None,
+        *,
+        priority: int = 0,
+    ) -> AsyncGenerator[RequestOutput, None]:
+        async with aclosing(super().generate(prompt, sampling_params, request_id, priority=priority)) as outputs:
+            async for output in outputs:
+                await self.going.wait()
+                yield output
 
     def health(self) -> EngineHealth:
         return super().health() if self.pose is None else self.pose
