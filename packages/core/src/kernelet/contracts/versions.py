@@ -43,6 +43,7 @@ API_VERSIONS = MappingProxyType(
         "sampling": ApiVersion(1, 1),
         "io": ApiVersion(1, 0),
         "parsing": ApiVersion(1, 0),
+        "structured": ApiVersion(1, 0),
         "stats": ApiVersion(2, 1),
         "serving": ApiVersion(1, 1),
     }

@@ -25,6 +25,7 @@ DOMAINS = (
     "sampling",
     "io",
     "parsing",
+    "structured",
     "stats",
     "serving",
 )

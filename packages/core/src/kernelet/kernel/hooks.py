@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from kernelet.contracts.attention import AttentionOffer
     from kernelet.contracts.cache import CachePolicyOffer, CacheSpecOffer
     from kernelet.contracts.executor import CommunicatorOffer, ExecutorOffer, SchedulerOffer
+    from kernelet.contracts.grammar import GrammarEngineOffer
     from kernelet.contracts.io import IOProcessorOffer
     from kernelet.contracts.lifecycle import ConfigChange, PluginOptions, ProcessRole
     from kernelet.contracts.model import ModelArchitectureOffer, ModelSourceOffer, WeightFormatOffer
@@ -125,6 +126,11 @@ class ParsingHooks(_Domain):
         return self._host.call("kernelet_reasoning_parsers")
 
 
+class StructuredHooks(_Domain):
+    def grammar_engines(self) -> list[Answer[Sequence[GrammarEngineOffer]]]:
+        return self._host.call("kernelet_grammar_engines")
+
+
 class StatsHooks(_Domain):
     def stat_loggers(self) -> list[Answer[Sequence[StatLoggerOffer]]]:
         return self._host.call("kernelet_stat_loggers")
@@ -154,6 +160,7 @@ class Hooks:
         self.sampling = SamplingHooks(host)
         self.io = IOHooks(host)
         self.parsing = ParsingHooks(host)
+        self.structured = StructuredHooks(host)
         self.stats = StatsHooks(host)
         self.serving = ServingHooks(host)
 

@@ -10,6 +10,7 @@ from kernelet.config import PluginsConfig
 from kernelet.contracts.attention import AttentionOffer
 from kernelet.contracts.cache import CachePolicyOffer, CacheSpecOffer
 from kernelet.contracts.executor import CommunicatorOffer, ExecutorOffer, SchedulerOffer
+from kernelet.contracts.grammar import GrammarEngineOffer
 from kernelet.contracts.io import IOProcessorOffer
 from kernelet.contracts.model import ModelArchitectureOffer, ModelSourceOffer, WeightFormatOffer
 from kernelet.contracts.offer import Offer
@@ -245,6 +246,15 @@ KINDS: tuple[Kind, ...] = (
         collect=lambda hooks: hooks.parsing.reasoning_parsers(),
         scope="reasoning-parser",
         flag="--reasoning-parser",
+    ),
+    Kind(
+        offer=GrammarEngineOffer,
+        domain="structured",
+        label="grammar engine",
+        package="structured",
+        hook_name="kernelet_grammar_engines",
+        collect=lambda hooks: hooks.structured.grammar_engines(),
+        flag="--structured-outputs-backend",
     ),
     Kind(
         offer=StatLoggerOffer,

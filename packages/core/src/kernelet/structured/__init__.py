@@ -1,0 +1,1 @@
+"""Structured output: constraints become rules, rules become masks; engines are plugins."""

@@ -1,0 +1,1 @@
+"""JSON schemas become rules: read, brought into one form, written."""
