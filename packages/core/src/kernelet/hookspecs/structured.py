@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kernelet.hookspecs import hookspec
 
 if TYPE_CHECKING:
-    from kernelet.contracts.grammar import GrammarEngineOffer
+    from kernelet.contracts.structured import GrammarEngineOffer
 
 
 @hookspec

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from kernelet.contracts.attention import AttentionOffer
     from kernelet.contracts.cache import CachePolicyOffer, CacheSpecOffer
     from kernelet.contracts.executor import CommunicatorOffer, ExecutorOffer, SchedulerOffer
-    from kernelet.contracts.grammar import GrammarEngineOffer
+    from kernelet.contracts.structured import GrammarEngineOffer
     from kernelet.contracts.io import IOProcessorOffer
     from kernelet.contracts.lifecycle import ConfigChange, PluginOptions, ProcessRole
     from kernelet.contracts.model import ModelArchitectureOffer, ModelSourceOffer, WeightFormatOffer

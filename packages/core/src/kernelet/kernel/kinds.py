@@ -10,7 +10,7 @@ from kernelet.config import PluginsConfig
 from kernelet.contracts.attention import AttentionOffer
 from kernelet.contracts.cache import CachePolicyOffer, CacheSpecOffer
 from kernelet.contracts.executor import CommunicatorOffer, ExecutorOffer, SchedulerOffer
-from kernelet.contracts.grammar import GrammarEngineOffer
+from kernelet.contracts.structured import GrammarEngineOffer
 from kernelet.contracts.io import IOProcessorOffer
 from kernelet.contracts.model import ModelArchitectureOffer, ModelSourceOffer, WeightFormatOffer
 from kernelet.contracts.offer import Offer
