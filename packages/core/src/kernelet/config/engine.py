@@ -10,6 +10,7 @@ from kernelet.config.model import ModelConfig
 from kernelet.config.parallel import ParallelConfig
 from kernelet.config.plugins import PluginsConfig
 from kernelet.config.scheduler import SchedulerConfig
+from kernelet.config.structured import StructuredConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,3 +23,4 @@ class EngineConfig:
     parallel: ParallelConfig = field(default_factory=ParallelConfig)
     plugins: PluginsConfig = field(default_factory=PluginsConfig)
     health: HealthConfig = field(default_factory=HealthConfig)
+    structured: StructuredConfig = field(default_factory=StructuredConfig)

@@ -15,6 +15,35 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+class StructuredOutputsParams(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the text must look like: exactly one constraint, and how it is meant. Names as in vLLM.
+
+    Attributes:
+        json: A JSON schema (2020-12, or what its ``$schema`` says): an object, a bool, or either as text.
+        json_object: True: any JSON object.
+        regex: A regular expression that the whole text matches.
+        choice: One of these texts.
+        grammar: A grammar as text, in GBNF or in Lark's notation.
+        structural_tag: Constraints that begin at a text, as an object or as text.
+        backend: Name of the grammar engine; None: the operator's, else the best one that enforces the constraint.
+        disable_any_whitespace: JSON is compact.
+        disable_additional_properties: Objects of a schema have no properties but those that it names, unless it says
+            otherwise.
+        whitespace_pattern: Not supported: a value is refused.
+    """
+
+    json: str | bool | dict[str, Any] | None = None
+    json_object: bool | None = None
+    regex: str | None = None
+    choice: Sequence[str] | None = None
+    grammar: str | None = None
+    structural_tag: str | dict[str, Any] | None = None
+    backend: str | None = None
+    disable_any_whitespace: bool = False
+    disable_additional_properties: bool = False
+    whitespace_pattern: str | None = None
+
+
 class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How tokens are chosen and when a request ends. Names and meaning as in vLLM and OpenAI's API.
 
@@ -44,6 +73,7 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
         spaces_between_special_tokens: A space between special tokens that do.
         include_stop_str_in_output: Keep the stop string.
         detokenize: False: token ids only.
+        structured_outputs: What the text must look like; None: anything.
         extra_args: Arguments of plugins, by plugin name; the plugin validates its own.
     """
 
@@ -70,6 +100,7 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     spaces_between_special_tokens: bool = True
     include_stop_str_in_output: bool = False
     detokenize: bool = True
+    structured_outputs: StructuredOutputsParams | None = None
     extra_args: dict[str, dict[str, Any]] | None = None
 
 

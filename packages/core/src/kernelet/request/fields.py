@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from kernelet.contracts.sampling import StructuredOutputsParams
 from kernelet.errors import ParameterError
 from kernelet.request import limits
+from kernelet.request.structured_outputs import check_structured_outputs
 from kernelet.request.values import boolean, integer, items, real, shown, texts, token_id, token_ids
 
 Check = Callable[[str, Any, int], Any]
@@ -87,6 +89,11 @@ def logit_bias(name: str, value: object, vocab: int) -> dict[int, float] | None:
     return {token_id(name, key, vocab): real(f"{name}[{key}]", bias, -100.0, 100.0) for key, bias in entries} or None
 
 
+def structured_outputs(name: str, value: object, _vocab: int) -> StructuredOutputsParams:
+    """One constraint."""
+    return check_structured_outputs(name, value)
+
+
 SAMPLING_FIELDS: Mapping[str, Check] = MappingProxyType(
     {
         "n": whole(1, limits.MAX_N),
@@ -112,6 +119,7 @@ SAMPLING_FIELDS: Mapping[str, Check] = MappingProxyType(
         "spaces_between_special_tokens": flag,
         "include_stop_str_in_output": flag,
         "detokenize": flag,
+        "structured_outputs": optional(structured_outputs),
     }
 )
 """Every field of ``SamplingParams`` but ``extra_args``, which belongs to plugins."""

@@ -21,6 +21,7 @@ class EngineOutput(msgspec.Struct, frozen=True, kw_only=True):
         stop_token_id: The token that ended it, where one did.
         error: Message where it failed.
         pooled: float32 [hidden] as bytes, with the end of a request that is pooled.
+        structured: ``"enforced"`` or ``"unfinished"``, with the end of a request that was held to a constraint.
     """
 
     request_id: str
@@ -32,6 +33,7 @@ class EngineOutput(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
     num_cached_tokens: int = 0
     pooled: bytes | None = None
+    structured: str | None = None
 
 
 @dataclass(kw_only=True)
@@ -53,6 +55,8 @@ class CompletionOutput:
         finish_reason: None while it runs.
         stop_reason: The stop string or token id that ended it.
         message: The text, parsed: reasoning, content, calls. None: no parser runs.
+        structured: What became of the request's constraint: ``"enforced"``, ``"validated"`` or ``"violated"`` where it
+            could only be checked, ``"unfinished"`` where the text ended before it was met. None: it runs, or is free.
     """
 
     index: int
@@ -63,6 +67,7 @@ class CompletionOutput:
     finish_reason: str | None = None
     stop_reason: str | int | None = None
     message: ParsedMessage | None = None
+    structured: str | None = None
 
 
 @dataclass(kw_only=True)

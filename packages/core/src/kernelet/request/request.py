@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from kernelet.contracts.sampling import SamplerParams
 from kernelet.request.status import FinishReason, RequestStatus
+from kernelet.request.structured import StructuredRequest
+
+if TYPE_CHECKING:
+    from kernelet.contracts.grammar import Grammar
 
 NO_ARGUMENTS: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 
@@ -39,6 +43,7 @@ class EngineRequest(msgspec.Struct, frozen=True, kw_only=True):
         cache_salt: Requests with different salts never share blocks.
         segments: Parts that are not text.
         pooling: ``"last"`` or ``"mean"``: the prompt's states are pooled, and ``max_tokens`` is 0. None: it generates.
+        structured: What its text is held to; None: it is free.
     """
 
     request_id: str
@@ -51,6 +56,7 @@ class EngineRequest(msgspec.Struct, frozen=True, kw_only=True):
     cache_salt: str = ""
     segments: tuple[Segment, ...] = ()
     pooling: str | None = None
+    structured: StructuredRequest | None = None
 
 
 @dataclass(eq=False)
@@ -67,6 +73,8 @@ class Request:
         num_placeholders: Tokens that steps in flight sample and that are not known yet.
         num_prompt_logprobs: Prompt positions whose log-probabilities the frontend has; none is sent twice.
         epoch: Number of preemptions.
+        grammar: Where the text stands that ``data.structured`` asks for; None: it is not made yet, or none is.
+        structured: Once it ended and was constrained: ``"enforced"`` or ``"unfinished"``.
         finish_reason: Set when it ended.
         error: Message when it ended with an error.
         first_scheduled_time: Seconds; None: not yet.
@@ -83,6 +91,8 @@ class Request:
     num_placeholders: int = 0
     num_prompt_logprobs: int = 0
     epoch: int = 0
+    grammar: Grammar | None = None
+    structured: str | None = None
     finish_reason: FinishReason | None = None
     error: str | None = None
     first_scheduled_time: float | None = None

@@ -9,6 +9,7 @@ class RequestStatus(StrEnum):
     """Life of a request in the engine."""
 
     WAITING = "waiting"
+    WAITING_FOR_STRUCTURED_OUTPUT_GRAMMAR = "waiting_for_structured_output_grammar"
     RUNNING = "running"
     PREEMPTED = "preempted"
     FINISHED = "finished"

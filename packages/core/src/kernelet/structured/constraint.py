@@ -1,0 +1,97 @@
+"""A request's constraint as plain data: what is sent to the sandbox, and the key of what came back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import msgspec
+
+from kernelet.config import StructuredConfig
+from kernelet.contracts.sampling import StructuredOutputsParams
+from kernelet.structured.limits import check_text, check_value
+from kernelet.structured.refusal import InvalidConstraintError
+
+
+class Constraint(msgspec.Struct, frozen=True, kw_only=True):
+    """What the text must look like.
+
+    Attributes:
+        kind: ``"json"``, ``"json_object"``, ``"regex"``, ``"choice"``, ``"grammar"`` or ``"structural_tag"``.
+        text: What the kind says: a schema or a structural tag as JSON, a list of texts as JSON, a pattern, a grammar.
+        max_whitespace: Longest run of insignificant whitespace in JSON.
+        additional_properties: Whether objects of a schema that does not say so have unnamed properties; None: as the
+            standard says.
+    """
+
+    kind: str
+    text: str
+    max_whitespace: int
+    additional_properties: bool | None = None
+
+
+OBJECT: Final = '{"type":"object"}'
+
+
+def make_constraint(params: StructuredOutputsParams, config: StructuredConfig) -> Constraint:
+    """The constraint of checked parameters, within what the operator lets through.
+
+    Raises:
+        InvalidConstraintError: it is too large, no JSON, or no Unicode.
+    """
+    limits = config.limits
+    kind, value = _given(params)
+    if not isinstance(value, str):
+        check_value(kind, value, limits)
+        text = _dumped(kind, value)
+    else:
+        text = value
+    check_text(kind, text, limits)
+    compact = params.disable_any_whitespace or config.disable_any_whitespace
+    closed = params.disable_additional_properties or config.disable_additional_properties
+    return Constraint(
+        kind=kind,
+        text=text,
+        max_whitespace=0 if compact else config.max_whitespace,
+        additional_properties=False if closed else None,
+    )
+
+
+def _given(params: StructuredOutputsParams) -> tuple[str, Any]:
+    if params.json is not None:
+        return "json", params.json
+    if params.json_object:
+        return "json_object", OBJECT
+    if params.regex is not None:
+        return "regex", params.regex
+    if params.choice is not None:
+        return "choice", list(params.choice)
+    if params.grammar is not None:
+        return "grammar", params.grammar
+    return "structural_tag", params.structural_tag
+
+
+def _dumped(kind: str, value: object) -> str:
+    """Depth and size are checked."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InvalidConstraintError(f"{kind}: holds something that is no JSON ({error})") from None
+
+
+def parsed(constraint: Constraint) -> Any:
+    """The JSON value of a constraint whose text is JSON.
+
+    Raises:
+        InvalidConstraintError: it is none.
+    """
+    try:
+        return json.loads(constraint.text, parse_constant=_no_constant)
+    except ValueError as error:
+        raise InvalidConstraintError(f"{constraint.kind}: is no JSON: {error}") from None
+    except RecursionError:
+        raise InvalidConstraintError(f"{constraint.kind}: is nested too deep") from None
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")

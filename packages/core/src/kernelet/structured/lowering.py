@@ -1,0 +1,139 @@
+"""Constraints become rules. ``lower`` runs in the sandbox: whatever a constraint makes it do ends at a deadline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+
+from kernelet.config import ConstraintLimits
+from kernelet.contracts.grammar import GrammarRules
+from kernelet.request.structured import RulesState
+from kernelet.structured import rules as over
+from kernelet.structured.constraint import Constraint, parsed
+from kernelet.structured.limits import check_choice, check_value, too_large
+from kernelet.structured.refusal import InvalidConstraintError, Refusal, UnenforcedError
+from kernelet.structured.select import EngineBounds
+
+LOWER: Final = "kernelet.structured.lowering:lower"
+"""``lower`` as a target of the sandbox."""
+
+
+class LowerCall(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``lower`` is asked.
+
+    Attributes:
+        constraint: What is to become rules.
+        limits: What it may ask for.
+        engines: Whose bounds are compared with the rules.
+    """
+
+    constraint: Constraint
+    limits: ConstraintLimits
+    engines: tuple[EngineBounds, ...]
+
+
+class Lowered(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a constraint.
+
+    Attributes:
+        states: What is enforced; empty: nothing can be.
+        unfit: Why an engine does not enforce all of it, by name.
+        refusals: Place and reason of each part that nobody enforces.
+        invalid: Why the constraint means nothing; empty: it means something.
+    """
+
+    states: tuple[RulesState, ...] = ()
+    unfit: dict[str, str] = {}
+    refusals: tuple[tuple[str, str], ...] = ()
+    invalid: str = ""
+
+
+def lower(payload: bytes) -> bytes:
+    """``LowerCall`` to ``Lowered``, in msgpack."""
+    return msgspec.msgpack.encode(lowered(msgspec.msgpack.decode(payload, type=LowerCall)))
+
+
+def lowered(call: LowerCall) -> Lowered:
+    """What becomes of a constraint."""
+    try:
+        rules = rules_of(call.constraint, call.limits)
+    except UnenforcedError as error:
+        return Lowered(refusals=tuple((one.path, one.reason) for one in error.refusals))
+    except InvalidConstraintError as error:
+        return Lowered(invalid=str(error))
+    except RecursionError:
+        return Lowered(refusals=((call.constraint.kind, "it is nested too deep"),))
+    unfit = {one.name: why for one in call.engines if (why := over.fits(one.offer(), rules)) is not None}
+    state = RulesState(rules=over.encode(rules), digest=over.digest(rules))
+    return Lowered(states=(state,), unfit=unfit)
+
+
+def rules_of(constraint: Constraint, limits: ConstraintLimits) -> GrammarRules:
+    """The rules of a constraint.
+
+    Raises:
+        UnenforcedError: parts of it cannot be written as rules.
+        InvalidConstraintError: it means nothing, or is too large.
+    """
+    rules = KINDS[constraint.kind](constraint, limits)
+    size, repeat = over.count_expressions(rules), over.largest_repeat(rules)
+    if size > limits.max_expressions:
+        raise too_large(constraint.kind, f"{size} expressions", f"{limits.max_expressions}", "max-expressions")
+    if repeat > limits.max_repeat:
+        raise too_large(constraint.kind, f"a repetition up to {repeat} times", f"{limits.max_repeat}", "max-repeat")
+    return rules
+
+
+def _json(constraint: Constraint, limits: ConstraintLimits) -> GrammarRules:
+    from kernelet.structured.schema.lower import lower_schema
+    from kernelet.structured.schema.options import JsonOptions
+
+    schema = parsed(constraint)
+    check_value(constraint.kind, schema, limits)
+    options = JsonOptions(
+        max_whitespace=constraint.max_whitespace, additional_properties=constraint.additional_properties
+    )
+    return lower_schema(schema, options)
+
+
+def _regex(constraint: Constraint, limits: ConstraintLimits) -> GrammarRules:
+    del limits
+    from kernelet.structured.automata.parse import parse_regex
+    from kernelet.structured.automata.write import rules_of_regex
+
+    return rules_of_regex(parse_regex(constraint.text))
+
+
+def _choice(constraint: Constraint, limits: ConstraintLimits) -> GrammarRules:
+    from kernelet.structured.choice import choice_rules
+
+    texts = parsed(constraint)
+    check_choice(len(texts), limits)
+    return choice_rules(texts)
+
+
+def _grammar(constraint: Constraint, limits: ConstraintLimits) -> GrammarRules:
+    del limits
+    from kernelet.structured.ebnf import parse_grammar
+
+    return parse_grammar(constraint.text)
+
+
+def _structural_tag(constraint: Constraint, limits: ConstraintLimits) -> GrammarRules:
+    del limits
+    raise UnenforcedError([Refusal(constraint.kind, "structural tags are not supported")])
+
+
+KINDS: Mapping[str, Callable[[Constraint, ConstraintLimits], GrammarRules]] = MappingProxyType(
+    {
+        "json": _json,
+        "json_object": _json,
+        "regex": _regex,
+        "choice": _choice,
+        "grammar": _grammar,
+        "structural_tag": _structural_tag,
+    }
+)
