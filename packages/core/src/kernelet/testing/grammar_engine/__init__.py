@@ -1,0 +1,3 @@
+"""Grammar engines: the suite."""
+
+from __future__ import annotations

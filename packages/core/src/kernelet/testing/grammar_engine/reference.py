@@ -1,0 +1,205 @@
+"""An engine of the simplest kind: every token is tried, by an algorithm of a page. It enforces all of the contract."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from kernelet.contracts.grammar import (
+    MAX_ROLLBACK,
+    ROOT,
+    CompiledGrammar,
+    Concat,
+    Expression,
+    Grammar,
+    GrammarEngine,
+    GrammarEngineOffer,
+    GrammarRules,
+    Repeat,
+    Rule,
+    TokenVocabulary,
+    Union,
+)
+from kernelet.hookspecs import hookimpl
+from kernelet.testing.grammar_engine.recognizer import Recognizer, State, is_prefix, recognizes
+from kernelet.testing.grammar_engine.sample import sample_text
+from kernelet.testing.grammar_engine.vocabulary import byte_vocabulary, make_vocabulary
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "ReferenceEngine",
+    "ReferencePlugin",
+    "byte_vocabulary",
+    "is_prefix",
+    "make_vocabulary",
+    "plugin",
+    "recognizes",
+    "sample_text",
+]
+
+LONGEST_FORCED = 64
+"""Characters that ``forced`` looks ahead."""
+
+Place = tuple[State, bytes]
+"""Where a text stands, and the bytes of a character that is not complete."""
+
+
+class ReferenceEngine(GrammarEngine):
+    """Reads the rules themselves."""
+
+    def compile(self, rules: GrammarRules) -> bytes:
+        names = {ROOT, *(name for expression in rules.rules.values() for name in _names(expression))}
+        missing = names - set(rules.rules)
+        if missing:
+            raise ValueError(f"there is no rule {', '.join(sorted(missing))}")
+        return msgspec.msgpack.encode(rules)
+
+    def load(self, compiled: bytes) -> ReferenceCompiled:
+        rules = msgspec.msgpack.decode(compiled, type=GrammarRules)
+        return ReferenceCompiled(Recognizer(rules), self.vocabulary, 10 * len(compiled))
+
+
+class ReferenceCompiled(CompiledGrammar):
+    """A recognizer; its states are made as they are needed and shared by all answers."""
+
+    def __init__(self, recognizer: Recognizer, vocabulary: TokenVocabulary, num_bytes: int) -> None:
+        self.recognizer = recognizer
+        self.vocabulary = vocabulary
+        self._num_bytes = num_bytes
+
+    @property
+    def num_bytes(self) -> int:
+        return self._num_bytes
+
+    def start(self) -> ReferenceGrammar:
+        return ReferenceGrammar(self, [(self.recognizer.start, b"")])
+
+    def step(self, place: Place, token_id: int) -> Place | None:
+        """Where a text stands after one more token."""
+        tokens = self.vocabulary.token_bytes
+        if not (0 <= token_id < len(tokens) and tokens[token_id]):
+            return None
+        state, pending = place
+        for byte in tokens[token_id]:
+            pending += bytes([byte])
+            first, last = characters_of(pending)
+            if not state.allows(first, last):
+                return None
+            if len(pending) == _length(pending[0]):
+                after = self.recognizer.step(state, chr(first))
+                assert after is not None, "what is allowed can be read"
+                state, pending = after, b""
+        return state, pending
+
+
+class ReferenceGrammar(Grammar):
+    """Every place of the answer, from its first."""
+
+    def __init__(self, compiled: ReferenceCompiled, places: Sequence[Place]) -> None:
+        self._compiled = compiled
+        self._places = list(places)
+
+    def accept(self, token_ids: Sequence[int]) -> bool:
+        places = self._follow(token_ids)
+        if len(places) < len(token_ids):
+            return False
+        self._places += places
+        return True
+
+    def validate(self, token_ids: Sequence[int]) -> int:
+        return len(self._follow(token_ids))
+
+    def rollback(self, num_tokens: int) -> None:
+        if not 0 <= num_tokens <= min(MAX_ROLLBACK, len(self._places) - 1):
+            raise ValueError(f"{num_tokens} tokens cannot be taken back")
+        del self._places[len(self._places) - num_tokens :]
+
+    def fork(self) -> ReferenceGrammar:
+        return ReferenceGrammar(self._compiled, self._places)
+
+    def fill_mask(self, row: NDArray[np.int32]) -> None:
+        bits = np.zeros(32 * len(row), np.bool_)
+        bits[self._allowed()] = True
+        row[:] = np.packbits(bits, bitorder="little").view("<i4")
+
+    def can_end(self) -> bool:
+        state, pending = self._places[-1]
+        return state.is_whole and not pending
+
+    def must_end(self) -> bool:
+        return not self._allowed()
+
+    def forced(self) -> bytes:
+        state, pending = self._places[-1]
+        text = b""
+        while len(text) < LONGEST_FORCED and (character := state.only()):
+            text += character.encode()
+            after = self._compiled.recognizer.step(state, character)
+            assert after is not None, "what is allowed can be read"
+            state = after
+        return text[len(pending) :]
+
+    def _follow(self, token_ids: Sequence[int]) -> list[Place]:
+        """The places after each token, as far as tokens fit."""
+        places: list[Place] = []
+        place: Place | None = self._places[-1]
+        for token_id in token_ids:
+            place = self._compiled.step(place, token_id) if place else None
+            places += [place] if place else []
+        return places
+
+    def _allowed(self) -> list[int]:
+        place = self._places[-1]
+        tokens = range(len(self._compiled.vocabulary.token_bytes))
+        return [token_id for token_id in tokens if self._compiled.step(place, token_id)]
+
+
+class ReferencePlugin:
+    """Offers ``reference``. For ``plugins=["kernelet.testing.grammar_engine.reference:plugin"]``."""
+
+    name = "structured-reference"
+
+    @hookimpl
+    def kernelet_grammar_engines(self) -> tuple[GrammarEngineOffer, ...]:
+        target = f"{__name__}:{ReferenceEngine.__name__}"
+        return (GrammarEngineOffer(name="reference", target=target, summary="Tries every token; slow."),)
+
+
+plugin = ReferencePlugin()
+
+
+def characters_of(pending: bytes) -> tuple[int, int]:
+    """First and last code point of the characters whose UTF-8 begins with these bytes; (1, 0): there are none."""
+    length = _length(pending[0])
+    surrogate = pending[0] == 0xED and pending[1:2] > b"\x9f"
+    if not length or surrogate or any(byte & 0xC0 != 0x80 for byte in pending[1:]):
+        return 1, 0
+    code = pending[0] & (0x7F if length == 1 else 0x7F >> length)
+    for byte in pending[1:]:
+        code = code << 6 | byte & 0x3F
+    shift = 6 * (length - len(pending))
+    least = (0, 0x80, 0x800, 0x10000)[length - 1]  # shorter ones are written with less bytes
+    return max(code << shift, least), min((code + 1 << shift) - 1, 0x10FFFF)
+
+
+def _length(first: int) -> int:
+    """Bytes of a character that begins with this one; 0: none does."""
+    lengths = ((0x00, 0x80, 1), (0xC2, 0xE0, 2), (0xE0, 0xF0, 3), (0xF0, 0xF5, 4))
+    return next((length for low, high, length in lengths if low <= first < high), 0)
+
+
+def _names(expression: Expression) -> set[str]:
+    """The rules that an expression refers to."""
+    if isinstance(expression, Rule):
+        return {expression.name}
+    if isinstance(expression, Repeat):
+        return _names(expression.item)
+    if isinstance(expression, Concat | Union):
+        return set(itertools.chain.from_iterable(map(_names, expression.items)))
+    return set()
