@@ -1,14 +1,20 @@
-"""The op of sampling: which token each row of logits gives.
+"""The ops of sampling: which tokens a row of logits may give, and which one it gives.
 
-==========  ====================================================================================================
-``sample``  ``(logits [rows, vocab], draws) -> (tokens int64 [rows], maxima float64 [rows])``, both on the host
-==========  ====================================================================================================
+====================  ==========================================================================================
+``sample``            ``(logits [rows, vocab], draws) -> (tokens int64 [rows], maxima float64 [rows])``, both on
+                      the host
+``apply_token_mask``  ``(logits [rows, vocab], masks int32 [n, words], rows int64 [n]) -> logits``, changed in
+                      place; masks and rows are on the host. Since op 1.3
+====================  ==========================================================================================
 
 ``draws`` is a ``Draws``, or None: the best token of every row. Of equal tokens the lowest id is taken. A maximum is NaN
 where its row holds one; the token of a row whose maximum is not finite means nothing. Logits stay as they are. A row's
 token depends on no other row, nor on whether it was widened before: arithmetic is in float32, or float64 for float64.
 It is the decomposition's (``kernelet.sampling.draw`` says how) but where a number lies on the border of two tokens, as
 far as weights are rounded in float32.
+
+Mask i belongs to logits row ``rows[i]``; no row has two. Token t is bit t % 32 of word t // 32, the lowest first; where
+it is 0 the logit becomes -inf, whatever it was. All else keeps its bits; bits beyond the vocabulary mean nothing.
 """
 
 from __future__ import annotations
@@ -17,13 +23,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from kernelet.sampling.draw import draw_filtered, draw_from_all, is_filtered, scale_rows
 from kernelet.sampling.rows import first_maximum, wide
 
-SAMPLING = ("sample",)
+SAMPLING = ("sample", "apply_token_mask")
 """Names of the ops of sampling."""
 
 
@@ -62,6 +69,7 @@ class Draws:
 
 
 Sample = Callable[[Tensor, Draws | None], tuple[Tensor, Tensor]]
+ApplyTokenMask = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def sample(logits: Tensor, draws: Draws | None) -> tuple[Tensor, Tensor]:
@@ -88,6 +96,23 @@ def sample(logits: Tensor, draws: Draws | None) -> tuple[Tensor, Tensor]:
         for row, (index, draw) in zip(_scaled(rows, maxima, filtered).cpu().numpy(), filtered, strict=True):
             tokens[index] = draw_filtered(row, draw, draw.number)
     return tokens, maxima.flatten().double().cpu()
+
+
+def apply_token_mask(logits: Tensor, masks: Tensor, rows: Tensor) -> Tensor:
+    """The decomposition, in torch and numpy."""
+    words = masks.numpy().astype("<i4", copy=False).view(np.uint8)
+    allowed = np.unpackbits(words, axis=1, count=logits.shape[-1], bitorder="little").view(np.bool_)
+    for row, mask in zip(rows.tolist(), torch.from_numpy(~allowed).to(logits.device), strict=True):
+        logits[row].masked_fill_(mask, -torch.inf)
+    return logits
+
+
+@dataclass(frozen=True)
+class SamplingOps:
+    """The selected implementation of each op."""
+
+    sample: Sample = sample
+    apply_token_mask: ApplyTokenMask = apply_token_mask
 
 
 def _select(rows: Tensor, indices: Sequence[int]) -> Tensor:

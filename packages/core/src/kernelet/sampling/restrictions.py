@@ -1,4 +1,4 @@
-"""Bias, allowed tokens, bad words, tokens that may not come yet, mask rows: in this order, after custom processors."""
+"""Bias, allowed tokens, bad words, tokens that may not come yet: in this order, after custom processors. Mask rows."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ class Restrictions:
         self._suppressed = self._ids(params.suppressed_token_ids)
         self._always = bool(bias or words) or allowed is not None
         self._num_suppressed = len(params.suppressed_token_ids)
+        self._others = ~_bits(params.suppressed_token_ids, vocab_size) if self._suppresses(0) else None
 
     @property
     def ever_active(self) -> bool:
@@ -53,7 +54,7 @@ class Restrictions:
         """Whether a row is changed (mask rows aside)."""
         return self._always or self._suppresses(num_generated)
 
-    def apply(self, row: Tensor, generated: Sequence[int], mask: NDArray[np.bool_] | None) -> None:
+    def apply(self, row: Tensor, generated: Sequence[int], mask: NDArray[np.int32] | None) -> None:
         """Changes one row [vocab] in place; what may not be chosen becomes -inf.
 
         A mask that leaves nothing but suppressed tokens wins over ``min_tokens``: a grammar that is done must end.
@@ -61,7 +62,7 @@ class Restrictions:
         Args:
             row: Logits.
             generated: Tokens generated so far.
-            mask: True where a token is allowed.
+            mask: The mask row that will be applied after this.
         """
         ids, values = self._bias
         if len(ids):
@@ -78,18 +79,12 @@ class Restrictions:
                     row[word[-1]] = -torch.inf
         if self._suppresses(len(generated)) and not self._must_end(mask):
             row[self._suppressed] = -torch.inf
-        if mask is not None:
-            row.masked_fill_(torch.from_numpy(~mask).to(row.device), -torch.inf)
 
     def _suppresses(self, num_generated: int) -> bool:
         return num_generated < self._min_tokens and self._num_suppressed > 0
 
-    def _must_end(self, mask: NDArray[np.bool_] | None) -> bool:
-        if mask is None:
-            return False
-        others = mask.copy()
-        others[self._suppressed.cpu().numpy()] = False
-        return not others.any()
+    def _must_end(self, mask: NDArray[np.int32] | None) -> bool:
+        return mask is not None and self._others is not None and not (mask & self._others).any()
 
     def _ids(self, ids: Sequence[int] | dict[int, float]) -> Tensor:
         wrong = [token for token in ids if not 0 <= token < self._vocab_size]
@@ -98,8 +93,8 @@ class Restrictions:
         return torch.tensor(list(ids), dtype=torch.int64, device=self._device)
 
 
-def unpack_mask(row: bytes, vocab_size: int) -> NDArray[np.bool_]:
-    """Bit row of int32 words, lowest bit first -> bool [vocab_size].
+def read_mask(row: bytes, vocab_size: int) -> NDArray[np.int32]:
+    """A mask row as it came: int32 [words], little endian, without the bits beyond the vocabulary.
 
     Raises:
         ValueError: if the row has another length.
@@ -109,5 +104,14 @@ def unpack_mask(row: bytes, vocab_size: int) -> NDArray[np.bool_]:
         raise ValueError(
             f"a mask row of {len(row)} bytes does not fit a vocabulary of {vocab_size} ({words * 4} bytes)"
         )
-    bits = np.frombuffer(row, dtype="<u4").astype("<u4").view(np.uint8)
-    return np.unpackbits(bits, count=vocab_size, bitorder="little").view(np.bool_)
+    found = np.frombuffer(row, dtype="<i4").astype(np.int32)
+    if vocab_size % 32:
+        found[-1] &= (1 << vocab_size % 32) - 1
+    return found
+
+
+def _bits(ids: Sequence[int], vocab_size: int) -> NDArray[np.int32]:
+    """A mask row in which these tokens are set."""
+    bits = np.zeros(-(-vocab_size // 32) * 32, dtype=np.uint8)
+    bits[list(ids)] = 1
+    return np.packbits(bits, bitorder="little").view("<i4").astype(np.int32)

@@ -2,7 +2,7 @@
 
 Order: penalties, custom processors, bias and restrictions, mask rows; the best token for temperature 0, else a draw
 (``kernelet.sampling.draw``). Log-probabilities are those of the raw logits. Arithmetic is in float32, or float64 for
-float64 logits. Rows beyond the tokenizer's vocabulary are not masked.
+float64 logits. Rows beyond the tokenizer's vocabulary are not masked. The mask rows of a step are applied at once.
 """
 
 from __future__ import annotations
@@ -11,15 +11,17 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from kernelet.contracts.sampling import LogitsRow, SamplerParams, TokenLogprobs
 from kernelet.sampling.custom import CustomProcessors, NamedProcessor
 from kernelet.sampling.logprobs import NOT_FINITE, rows_logprobs
-from kernelet.sampling.ops import Sample, sample
+from kernelet.sampling.ops import SamplingOps
 from kernelet.sampling.penalties import apply_penalties
-from kernelet.sampling.restrictions import unpack_mask
+from kernelet.sampling.restrictions import read_mask
 from kernelet.sampling.rows import wide
 from kernelet.sampling.settings import DrawSettings
 from kernelet.sampling.state import SamplingState
@@ -45,7 +47,7 @@ class Sampler:
         vocab_size: Width of a row.
         device: Where logits live.
         processors: Custom logits processors, in order.
-        op: The op ``sample``; see ``kernelet.sampling.ops``.
+        ops: The ops of sampling; None: their decompositions.
     """
 
     def __init__(
@@ -53,14 +55,14 @@ class Sampler:
         vocab_size: int,
         device: torch.device,
         processors: Sequence[NamedProcessor] = (),
-        op: Sample = sample,
+        ops: SamplingOps | None = None,
     ) -> None:
         self._vocab_size = vocab_size
         self._device = device
         self._custom = CustomProcessors(processors)
         self._states: dict[str, SamplingState] = {}
         self._settings = DrawSettings()
-        self._op = op
+        self._ops = ops or SamplingOps()
 
     def add(self, request_id: str, params: SamplerParams, prompt: Sequence[int], generated: Sequence[int] = ()) -> None:
         """Takes up a request, new or resumed.
@@ -131,8 +133,11 @@ class Sampler:
             if state.counts is not None:
                 batch.guard(index, apply_penalties, batch.rows[index], state.params, state.counts)
         self._process_custom(batch, [i for i in changed if batch.outcomes[i].error is None])
+        found = {index: masks[name] for index in changed if (name := batch.outcomes[index].request_id) in masks}
+        rows = {index: self._read_mask(batch, index, mask) for index, mask in found.items()}
         for index in changed:
-            self._restrict(batch, index, masks.get(batch.outcomes[index].request_id))
+            self._restrict(batch, index, rows.get(index))
+        self._apply_masks(batch, {index: row for index, row in rows.items() if row is not None})
 
     def _process_custom(self, batch: _Batch, changed: Sequence[int]) -> None:
         rows = []
@@ -153,19 +158,28 @@ class Sampler:
             for outcome in batch.outcomes:
                 outcome.error = outcome.error or errors.get(outcome.request_id)
 
-    def _restrict(self, batch: _Batch, index: int, mask: bytes | None) -> None:
+    def _read_mask(self, batch: _Batch, index: int, mask: bytes) -> NDArray[np.int32] | None:
+        """The mask row of a request; None: it does not fit, and the request ends."""
+        try:
+            return read_mask(mask, self._vocab_size)
+        except ValueError as error:
+            batch.fail(index, error)
+            return None
+
+    def _restrict(self, batch: _Batch, index: int, mask: NDArray[np.int32] | None) -> None:
         state = self._states[batch.outcomes[index].request_id]
+        if state.restrictions.active(len(state.generated)):
+            batch.guard(index, state.restrictions.apply, batch.rows[index], state.generated, mask)
 
-        def restrict() -> None:
-            allowed = None if mask is None else unpack_mask(mask, self._vocab_size)
-            if allowed is not None or state.restrictions.active(len(state.generated)):
-                state.restrictions.apply(batch.rows[index], state.generated, allowed)
-
-        batch.guard(index, restrict)
+    def _apply_masks(self, batch: _Batch, masks: Mapping[int, NDArray[np.int32]]) -> None:
+        live = {index: mask for index, mask in masks.items() if batch.outcomes[index].error is None}
+        if live:
+            rows = torch.tensor(list(live), dtype=torch.int64)
+            batch.rows = self._ops.apply_token_mask(batch.rows, torch.from_numpy(np.stack([*live.values()])), rows)
 
     def _choose(self, batch: _Batch, states: Sequence[SamplingState], changed: Sequence[int]) -> None:
         numbers = [self._number(batch, index, state) for index, state in enumerate(states)]
-        tokens, maxima = self._op(batch.rows, self._settings.draws(states, numbers))
+        tokens, maxima = self._ops.sample(batch.rows, self._settings.draws(states, numbers))
         for index, (token, maximum) in enumerate(zip(tokens.tolist(), maxima.tolist(), strict=True)):
             outcome = batch.outcomes[index]
             if math.isfinite(maximum):

@@ -1,24 +1,30 @@
-"""Selects the op of sampling."""
+"""Selects the ops of sampling."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from kernelet.contracts.executor import LayerPlan
 from kernelet.contracts.plugins import PluginView
 from kernelet.layers.ops import DECOMPOSITION, make_op
-from kernelet.sampling.ops import SAMPLING, Sample, sample
+from kernelet.sampling.ops import SAMPLING, SamplingOps
 
 
-def select_sample(plugins: PluginView, dtype: str) -> tuple[Sample, LayerPlan]:
-    """The best override of ``sample`` for logits of a dtype, else its decomposition.
+def select_sampling_ops(plugins: PluginView, dtype: str) -> tuple[SamplingOps, tuple[LayerPlan, ...]]:
+    """The best override of each for logits of a dtype, else its decomposition.
 
     Raises:
         SelectionError: several are equally good.
-        PluginError: the target is no op.
+        PluginError: a target is no op.
     """
-    (name,) = SAMPLING
-    choice = plugins.select_op(name, dtype)
-    if choice is None:
-        return sample, LayerPlan(name=name, role="op", choice=DECOMPOSITION)
-    settings = plugins.settings(choice.chosen.plugin)
-    plan = LayerPlan(name=name, role="op", choice=choice.chosen.offer.name, refused=dict(choice.refused))
-    return make_op(plugins.load(choice.chosen), settings), plan
+    made: dict[str, Any] = {}
+    plans = []
+    for name in SAMPLING:
+        choice = plugins.select_op(name, dtype)
+        if choice is None:
+            plans.append(LayerPlan(name=name, role="op", choice=DECOMPOSITION))
+        else:
+            made[name] = make_op(plugins.load(choice.chosen), plugins.settings(choice.chosen.plugin))
+            chosen = choice.chosen.offer.name
+            plans.append(LayerPlan(name=name, role="op", choice=chosen, refused=dict(choice.refused)))
+    return SamplingOps(**made), tuple(plans)

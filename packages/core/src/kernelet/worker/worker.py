@@ -35,7 +35,7 @@ from kernelet.worker.model import LoadedModel, load_model
 from kernelet.worker.processors import make_processors
 from kernelet.worker.ranks import join_ranks
 from kernelet.worker.runner import ModelRunner, PendingStep
-from kernelet.worker.sampling_op import select_sample
+from kernelet.worker.sampling_op import select_sampling_ops
 from kernelet.worker.steps import StepThread
 
 
@@ -77,7 +77,7 @@ class ModelWorker(Worker, Sleep):
             )
         )
         self._caches = KVCaches(self._plugins, self._device.tensor_device)
-        self._sample, self._sample_plan = select_sample(self._plugins, self._config.model.dtype)
+        self._sampling, self._sampling_plans = select_sampling_ops(self._plugins, self._config.model.dtype)
         self._layers = tuple(self._loaded.model.attention_layers())
         self._attention: dict[str, Attention] = self._caches.select(self._layers)
 
@@ -97,7 +97,7 @@ class ModelWorker(Worker, Sleep):
         self._caches.allocate(self._layers, self._attention, cache)
         model, scheduler = self._config.model, self._config.scheduler
         self._processors = make_processors(self._config.plugins.logits_processors, self._plugins, model.vocab_size)
-        sampler = Sampler(model.vocab_size, torch.device(self._device.tensor_device), self._processors, self._sample)
+        sampler = Sampler(model.vocab_size, torch.device(self._device.tensor_device), self._processors, self._sampling)
         batch = BatchState([group.spec for group in cache.groups], scheduler.max_num_seqs, model.max_model_len, sampler)
         self._runner = ModelRunner(
             self._loaded.model, self._caches, sampler, batch, self._device.tensor_device, self._parallel
@@ -128,7 +128,7 @@ class ModelWorker(Worker, Sleep):
             row=self._loaded.row,
             dtype=model.dtype,
             platform=self._context.platform.name,
-            layers=(*self._loaded.plans, self._sample_plan, *self._caches.plans),
+            layers=(*self._loaded.plans, *self._sampling_plans, *self._caches.plans),
             max_model_len=model.max_model_len,
             weight_bytes=self._loaded.weight_bytes,
             quantization=model.quantization or "",
@@ -160,7 +160,7 @@ class ModelWorker(Worker, Sleep):
         self._processors = ()
         del self._runner
         if level > 1:
-            del self._loaded, self._layers, self._attention, self._caches, self._sample
+            del self._loaded, self._layers, self._attention, self._caches, self._sampling
 
     def wake_up(self) -> None:
         if not hasattr(self, "_loaded"):

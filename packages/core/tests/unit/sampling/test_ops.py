@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from kernelet.sampling.ops import Draw, Draws, sample
+from kernelet.sampling.ops import Draw, Draws, apply_token_mask, sample
 
 
 def draws_of(rows):
@@ -73,3 +73,20 @@ def test_a_maximum_shows_what_is_wrong_with_a_row():
 def test_no_rows():
     tokens, maxima = sample(torch.empty(0, 9), None)
     assert (len(tokens), len(maxima)) == (0, 0)
+
+
+@pytest.mark.parametrize("size", [1, 31, 32, 33, 100])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64])
+def test_masks_by_their_definition(size, dtype):
+    random = np.random.default_rng(size)
+    logits = torch.from_numpy(random.normal(size=(5, size))).to(dtype)
+    logits[4, 0] = torch.nan
+    words = random.integers(-(2**31), 2**31, size=(3, -(-size // 32)))
+    expected = logits.clone()
+    for mask, row in zip(words, (4, 0, 2), strict=True):
+        for token in range(size):
+            if not (int(mask[token // 32]) >> (token % 32)) & 1:
+                expected[row, token] = -torch.inf
+    found = apply_token_mask(logits, torch.from_numpy(words.astype(np.int32)), torch.tensor([4, 0, 2]))
+    assert found is logits
+    assert torch.equal(found.nan_to_num(7.0, neginf=-9.0), expected.nan_to_num(7.0, neginf=-9.0))

@@ -9,8 +9,10 @@ import pytest
 import torch
 
 from kernelet.contracts.offer import Settings
-from kernelet.contracts.sampling import LogitsProcessor
+from kernelet.contracts.sampling import LogitsProcessor, SamplerParams
 from kernelet.sampling.custom import NamedProcessor
+from kernelet.sampling.ops import SamplingOps, apply_token_mask
+from kernelet.sampling.sampler import Sampler
 from kernelet.sampling.uniform import uniform
 
 VOCAB = 300
@@ -242,3 +244,21 @@ def test_requests_are_forgotten(sampler):
     made.remove("a")
     with pytest.raises(KeyError):
         made.sample(random_logits(1), ["a"])
+
+
+def test_all_masks_of_a_step_are_one_call():
+    calls = []
+
+    def apply(logits, masks, rows):
+        calls.append((masks.dtype, rows.tolist()))
+        return apply_token_mask(logits, masks, rows)
+
+    sampler = Sampler(VOCAB, torch.device("cpu"), ops=SamplingOps(apply_token_mask=apply))
+    params = SamplerParams(seed=1, temperature=0.0, min_tokens=2, suppressed_token_ids=(7,))
+    for name in "abcd":
+        sampler.add(name, params, [1])
+    logits = torch.arange(4.0 * VOCAB).reshape(4, VOCAB)
+    a, b, c, d = sampler.sample(logits, list("abcd"), {"d": bits(7), "b": bits(3, 7), "c": b"short"})
+    assert calls == [(torch.int32, [1, 3])]
+    assert (a.token, b.token, d.token) == (VOCAB - 1, 3, 7)  # what must end does, whatever min_tokens says
+    assert "does not fit" in c.error

@@ -1,21 +1,21 @@
 from __future__ import annotations
 
 from kernelet.layers.ops import DECOMPOSITION
-from kernelet.sampling.ops import sample
+from kernelet.sampling.ops import SAMPLING, SamplingOps, apply_token_mask, sample
 from kernelet.testing.plugin_view import ReferencePlugins
-from kernelet.worker.sampling_op import select_sample
+from kernelet.worker.sampling_op import select_sampling_ops
 
 
-def test_the_decomposition_where_nobody_overrides_it():
-    op, plan = select_sample(ReferencePlugins(), "float32")
-    assert op is sample
-    assert (plan.name, plan.role, plan.choice) == ("sample", "op", DECOMPOSITION)
+def test_the_decompositions_where_nobody_overrides_them():
+    ops, plans = select_sampling_ops(ReferencePlugins(), "float32")
+    assert ops == SamplingOps(sample, apply_token_mask)
+    assert [(plan.name, plan.role, plan.choice) for plan in plans] == [(name, "op", DECOMPOSITION) for name in SAMPLING]
 
 
 def test_an_override_is_taken_and_told():
-    def mine(logits, draws):
-        return sample(logits, draws)
+    def mine(logits, masks, rows):
+        return apply_token_mask(logits, masks, rows)
 
-    op, plan = select_sample(ReferencePlugins(ops={"sample": mine}), "bfloat16")
-    assert op is mine
-    assert plan.choice != DECOMPOSITION
+    ops, plans = select_sampling_ops(ReferencePlugins(ops={"apply_token_mask": mine}), "bfloat16")
+    assert ops == SamplingOps(sample, mine)
+    assert [plan.choice == DECOMPOSITION for plan in plans] == [True, False]

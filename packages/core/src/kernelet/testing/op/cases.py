@@ -13,7 +13,7 @@ from kernelet.layers.activation import ACTIVATIONS
 from kernelet.layers.ops import OpTable
 from kernelet.layers.rope_scaling import RopeParameters
 from kernelet.layers.rotary import RopeRows, RopeTable
-from kernelet.sampling.ops import SAMPLING, sample
+from kernelet.sampling.ops import SAMPLING, SamplingOps
 from kernelet.testing.op.draw import MAX_LEN, Draw
 
 
@@ -59,7 +59,7 @@ class OpCase:
     def decomposed(self, draw: Draw) -> Mapping[str, Tensor]:
         """What the op's decomposition makes of them."""
         if self.op in SAMPLING:
-            return self.run(sample, draw)
+            return self.run(getattr(SamplingOps(), self.op), draw)
         ops = OpTable(draw.context().plugins, str(draw.dtype).removeprefix("torch."))
         return self.run(getattr(ops, self.op), draw)
 

@@ -15,7 +15,7 @@ from kernelet.contracts.offer import Settings
 from kernelet.contracts.op import OpOffer
 from kernelet.layers import composite, elementary
 from kernelet.layers.activation import ACTIVATIONS
-from kernelet.sampling.ops import Draws, sample
+from kernelet.sampling.ops import Draws, apply_token_mask, sample
 from kernelet.testing.faults import Fault
 from kernelet.testing.offered import Offered
 from kernelet.testing.op.suite import OpCapabilities, OpSuite
@@ -163,6 +163,21 @@ def forgets_top_p(logits: Tensor, draws: Draws | None) -> tuple[Tensor, Tensor]:
     return sample(logits, draws and replace(draws, top_p=torch.ones_like(draws.top_p)))
 
 
+def masks_in_order(logits: Tensor, masks: Tensor, rows: Tensor) -> Tensor:
+    return apply_token_mask(logits, masks, rows.sort().values)
+
+
+def highest_bit_first(logits: Tensor, masks: Tensor, rows: Tensor) -> Tensor:
+    bits = (masks[:, :, None] >> torch.arange(31, -1, -1)) & 1
+    allowed = bits.flatten(1)[:, : logits.shape[-1]].bool()
+    logits[rows] = logits[rows].masked_fill(~allowed, -torch.inf)
+    return logits
+
+
+def masks_a_copy(logits: Tensor, masks: Tensor, rows: Tensor) -> Tensor:
+    return apply_token_mask(logits.clone(), masks, rows)
+
+
 def does_not_compose(_layer: Any, residual: Tensor, _step: Any) -> Tensor:
     return residual
 
@@ -198,6 +213,9 @@ _PLANTED: tuple[tuple[str, str, Callable[..., Any] | type[Any], str], ...] = (
     ("weighs-experts-equally", "moe", equal_experts, "moe (softmax_top_k, scale 1.0): the result must be"),
     ("takes-the-last-of-equals", "sample", last_of_equals, "sample (no draws): the token must be"),
     ("forgets-top-p", "sample", forgets_top_p, "sample (top_p): the token must be"),
+    ("masks-in-order", "apply_token_mask", masks_in_order, "first): the mask must be what its decomposition computes"),
+    ("reads-the-highest-bit-first", "apply_token_mask", highest_bit_first, "(every row): the mask must be"),
+    ("masks-a-copy", "apply_token_mask", masks_a_copy, "must change the logits in place, and return them"),
     (
         "does-not-compose",
         "decoder_layer",

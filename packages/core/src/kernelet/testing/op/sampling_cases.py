@@ -1,4 +1,4 @@
-"""How the op of sampling is called: rows whose number and bounds lie far from the border of two tokens."""
+"""How the ops of sampling are called: rows whose number and bounds lie far from the border of two tokens; masks."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ CHOICES = ("greedy", "temperature", "top_k", "top_p", "min_p", "top_k and top_p"
 
 
 def sampling_cases() -> Iterator[OpCase]:
-    """All ways to call ``sample``."""
+    """All ways to call ``sample`` and ``apply_token_mask``."""
     yield OpCase(op="sample", words="no draws", make=_make(None))
     for words in (*CHOICES, "all mixed"):
         yield OpCase(op="sample", words=words, make=_make(words))
+    yield OpCase(op="apply_token_mask", words="every row", make=_make_masked(1))
+    yield OpCase(op="apply_token_mask", words="every other row, from the last to the first", make=_make_masked(2))
 
 
 def _make(words: str | None) -> Callable[[Drawn], Call]:
@@ -47,6 +49,35 @@ def _outputs(result: Any) -> Mapping[str, Tensor]:
     chosen = torch.zeros(len(tokens), VOCAB, dtype=torch.float64)
     chosen[torch.arange(len(tokens)), tokens.clamp(0, VOCAB - 1).cpu()] = 1.0
     return {"token": chosen, "maximum": maxima.clone()}
+
+
+def _make_masked(step: int) -> Callable[[Drawn], Call]:
+    def make(drawn: Drawn) -> Call:
+        logits = drawn.row("logits", VOCAB, scale=8.0)
+        chosen = [index for index, seed in enumerate(drawn.rows) if seed % step == 0][::-1]
+        words = np.stack([_mask(drawn.rows[index]) for index in chosen]) if chosen else np.empty((0, -(-VOCAB // 32)))
+        masks, rows = torch.from_numpy(words.astype(np.int32)), torch.tensor(chosen, dtype=torch.int64)
+
+        def outputs(result: Any) -> Mapping[str, Tensor]:
+            check(
+                isinstance(result, Tensor) and result.data_ptr() == logits.data_ptr(),
+                "apply_token_mask must change the logits in place, and return them",
+            )
+            allowed = result != -torch.inf
+            return {"mask": allowed.to(result.dtype), "result": torch.where(allowed, result, 0.0)}
+
+        return Call(arguments=(logits, masks, rows), fixed=(masks, rows), outputs=outputs)
+
+    return make
+
+
+def _mask(seed: int) -> NDArray[np.int32]:
+    """Bits of one row: a few, half, or nearly all, at times whole words; bits beyond the vocabulary too."""
+    random = np.random.default_rng((7, seed))
+    bits = random.random(-(-VOCAB // 32) * 32) < random.choice([0.01, 0.5, 0.99])
+    for word in random.integers(0, len(bits) // 32, size=4):
+        bits[32 * word : 32 * word + 32] = bool(random.integers(2))
+    return np.packbits(bits, bitorder="little").view("<i4").astype(np.int32)
 
 
 def _columns(rows: list[Draw]) -> Draws:
