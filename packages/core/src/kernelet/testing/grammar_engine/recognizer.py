@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kernelet.contracts.grammar import ROOT, Chars, Concat, Expression, GrammarRules, Repeat, Rule, Text, Union
+from kernelet.contracts.structured import ROOT, Chars, Concat, Expression, GrammarRules, Repeat, Rule, Text, Union
 
 Ranges = tuple[tuple[int, int], ...]
 Item = tuple[int, int, "State"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from kernelet.contracts.grammar import (
+from kernelet.contracts.structured import (
     MAX_ROLLBACK,
     ROOT,
     CompiledGrammar,
@@ -25,7 +25,8 @@ from kernelet.contracts.grammar import (
     Union,
 )
 from kernelet.hookspecs import hookimpl
-from kernelet.testing.grammar_engine.recognizer import Recognizer, State, is_prefix, recognizes
+from kernelet.testing.grammar_engine.places import Place, is_whole, step
+from kernelet.testing.grammar_engine.recognizer import Recognizer, is_prefix, recognizes
 from kernelet.testing.grammar_engine.sample import sample_text
 from kernelet.testing.grammar_engine.vocabulary import byte_vocabulary, make_vocabulary
 
@@ -45,9 +46,6 @@ __all__ = [
 
 LONGEST_FORCED = 64
 """Characters that ``forced`` looks ahead."""
-
-Place = tuple[State, bytes]
-"""Where a text stands, and the bytes of a character that is not complete."""
 
 
 class ReferenceEngine(GrammarEngine):
@@ -85,17 +83,7 @@ class ReferenceCompiled(CompiledGrammar):
         tokens = self.vocabulary.token_bytes
         if not (0 <= token_id < len(tokens) and tokens[token_id]):
             return None
-        state, pending = place
-        for byte in tokens[token_id]:
-            pending += bytes([byte])
-            first, last = characters_of(pending)
-            if not state.allows(first, last):
-                return None
-            if len(pending) == _length(pending[0]):
-                after = self.recognizer.step(state, chr(first))
-                assert after is not None, "what is allowed can be read"
-                state, pending = after, b""
-        return state, pending
+        return step(self.recognizer, place, tokens[token_id])
 
 
 class ReferenceGrammar(Grammar):
@@ -129,8 +117,7 @@ class ReferenceGrammar(Grammar):
         row[:] = np.packbits(bits, bitorder="little").view("<i4")
 
     def can_end(self) -> bool:
-        state, pending = self._places[-1]
-        return state.is_whole and not pending
+        return is_whole(self._places[-1])
 
     def must_end(self) -> bool:
         return not self._allowed()
@@ -172,26 +159,6 @@ class ReferencePlugin:
 
 
 plugin = ReferencePlugin()
-
-
-def characters_of(pending: bytes) -> tuple[int, int]:
-    """First and last code point of the characters whose UTF-8 begins with these bytes; (1, 0): there are none."""
-    length = _length(pending[0])
-    surrogate = pending[0] == 0xED and pending[1:2] > b"\x9f"
-    if not length or surrogate or any(byte & 0xC0 != 0x80 for byte in pending[1:]):
-        return 1, 0
-    code = pending[0] & (0x7F if length == 1 else 0x7F >> length)
-    for byte in pending[1:]:
-        code = code << 6 | byte & 0x3F
-    shift = 6 * (length - len(pending))
-    least = (0, 0x80, 0x800, 0x10000)[length - 1]  # shorter ones are written with less bytes
-    return max(code << shift, least), min((code + 1 << shift) - 1, 0x10FFFF)
-
-
-def _length(first: int) -> int:
-    """Bytes of a character that begins with this one; 0: none does."""
-    lengths = ((0x00, 0x80, 1), (0xC2, 0xE0, 2), (0xE0, 0xF0, 3), (0xF0, 0xF5, 4))
-    return next((length for low, high, length in lengths if low <= first < high), 0)
 
 
 def _names(expression: Expression) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from random import Random
 
-from kernelet.contracts.grammar import ROOT, Chars, Concat, Expression, GrammarRules, Repeat, Rule, Text, Union
+from kernelet.contracts.structured import ROOT, Chars, Concat, Expression, GrammarRules, Repeat, Rule, Text, Union
 
 MORE = 4
 """Times that a repeat without a bound is written beyond its minimum, at most; and of one with bounds."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from kernelet.contracts.grammar import TokenVocabulary
+from kernelet.contracts.structured import TokenVocabulary
 
 _TEXTS = (
     *("  ", "    ", "\n", "\n\n", "\n  ", "[]", "{}", "}}", "]]", "},"),

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from kernelet.contracts.grammar import EMPTY, Chars, Concat, GrammarRules, Repeat, Rule, Text, Union
+from kernelet.contracts.structured import EMPTY, Chars, Concat, GrammarRules, Repeat, Rule, Text, Union
 from kernelet.testing.grammar_engine.recognizer import is_prefix, recognizes
 
 A, B, ROOT = Text("a"), Text("b"), Rule("root")

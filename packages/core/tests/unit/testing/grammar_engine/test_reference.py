@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from kernelet.contracts.grammar import (
+from kernelet.contracts.offer import Settings
+from kernelet.contracts.structured import (
     MAX_ROLLBACK,
     Chars,
     Concat,
@@ -16,11 +15,9 @@ from kernelet.contracts.grammar import (
     Text,
     Union,
 )
-from kernelet.contracts.offer import Settings
 from kernelet.testing.grammar_engine.reference import (
     ReferenceEngine,
     byte_vocabulary,
-    characters_of,
     make_vocabulary,
     plugin,
 )
@@ -111,19 +108,3 @@ def test_what_is_forced():
 def test_rules_that_are_none(rules):
     with pytest.raises(ValueError, match="there is no rule"):
         ReferenceEngine(Settings(plugin="test"), VOCABULARY).compile(GrammarRules(rules))
-
-
-@given(st.binary(min_size=1, max_size=4) | st.characters(exclude_categories=["Cs"]).map(str.encode))
-def test_bytes_of_characters(data):
-    """Against Python's own decoder, by both ends of the range."""
-    for end in range(1, len(data) + 1):
-        first, last = characters_of(data[:end])
-        if first > last:
-            with pytest.raises(UnicodeDecodeError):
-                data[:end].decode()
-            return
-        for code in (first - 1, first, last, last + 1):
-            if 0 <= code < 0xD800 or 0xE000 <= code < 0x110000:
-                assert chr(code).encode().startswith(data[:end]) == (first <= code <= last)
-        if len(chr(first).encode("utf-8", "surrogatepass")) == end:
-            return

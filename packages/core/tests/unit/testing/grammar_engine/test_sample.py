@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from kernelet.contracts.grammar import EMPTY, Chars, Concat, GrammarRules, Repeat, Rule, Text, Union
+from kernelet.contracts.structured import EMPTY, Chars, Concat, GrammarRules, Repeat, Rule, Text, Union
 from kernelet.testing.grammar_engine.recognizer import recognizes
 from kernelet.testing.grammar_engine.sample import sample_text
 
