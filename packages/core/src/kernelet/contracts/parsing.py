@@ -233,6 +233,35 @@ State = (
 
 
 @dataclass(frozen=True, kw_only=True)
+class CallSyntax:
+    r"""How the family writes calls, exactly, where their arguments are JSON: what constrained calls look like.
+
+    Texts are written as one: ``begin``, then for each call ``before``, its name, ``between``, its arguments, ``after``,
+    with ``separator`` between two calls, and ``end``. What of them is one token of the vocabulary is that token.
+    Since parsing 1.1.
+
+    Attributes:
+        begin: Before the first call.
+        before: Before a name.
+        between: Between name and arguments.
+        after: Behind arguments.
+        separator: Between two calls.
+        end: Behind the last call.
+        number: Not empty: stands behind a name, and behind it the call's number, counted from 0.
+        one: The family writes one call an answer.
+    """
+
+    before: str
+    between: str
+    after: str = ""
+    begin: str = ""
+    separator: str = ""
+    end: str = ""
+    number: str = ""
+    one: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class ParserTable:
     """A parser.
 
@@ -244,6 +273,7 @@ class ParserTable:
         whole: Name of a format in which reasoning and calls cannot be told apart by two tables. Where tool and
             reasoning parser have the same, only the tool parser's table runs.
         new_id: Makes the id of a call; None: ``call_`` and 24 hexadecimal digits.
+        call_syntax: Of a tool parser: how calls are written; None: they cannot be constrained. Since parsing 1.1.
     """
 
     states: Mapping[str, State] = field(default_factory=dict)
@@ -251,6 +281,7 @@ class ParserTable:
     start: str = CONTENT
     whole: str = ""
     new_id: Callable[[], str] | None = None
+    call_syntax: CallSyntax | None = None
 
 
 _WithoutExits = ArgumentsState | QuotedArgumentsState | JsonCallsState | PythonCallsState

@@ -70,6 +70,7 @@ def combine(tool: ParserTable | None, reasoning: ParserTable | None) -> ParserTa
         content_exits=_merged(reasoning.content_exits, tool.content_exits),
         start=reasoning.start if tool.start == CONTENT else tool.start,
         new_id=tool.new_id or reasoning.new_id,
+        call_syntax=tool.call_syntax,
     )
 
 
