@@ -7,6 +7,7 @@ import contextlib
 import json
 import signal
 
+import pytest
 from checked_load import until
 from raw_http import RawClient
 
@@ -17,8 +18,8 @@ BODIES = [
     ("/v1/completions", LONG | {"prompt": [[46], [47]]}),
     ("/v1/chat/completions", LONG | TALK),
 ]
-SLOW = "--set", "probe_plugin:plugin.step_seconds=0.01"
-"""None of them ends before the last one has come."""
+SLOW = "--set", "probe_plugin:plugin.step_seconds=0.03"
+"""None of them ends before the last one has come: 4,000 steps take two minutes at least."""
 CHOICES = 5
 """Of all bodies together."""
 COPIES = 4
@@ -35,6 +36,19 @@ def error_of(answer):
     return json.loads(answer.received.partition(b"\r\n\r\n")[2])["error"]
 
 
+def in_engine(server):
+    """Choices that run or wait."""
+    levels = server.metrics()
+    return sum(levels[key] for key in levels if "requests_running" in key or "requests_waiting" in key)
+
+
+async def early(clients):
+    """What clients got that should not have got anything whole yet."""
+    waiting = [asyncio.wait_for(client.read(), 0.2) for client in clients]
+    await asyncio.gather(*waiting, return_exceptions=True)
+    return "\n".join(f"{client.answer.status} {client.answer.received[:300]!r}" for client in clients)
+
+
 def test_streams_end_with_an_error_and_whole_answers_are_one(serve):
     async def run(server):
         clients = [
@@ -49,9 +63,10 @@ def test_streams_end_with_an_error_and_whole_answers_are_one(serve):
             begun = [client for client in clients if b'"stream": true' in client.sent][:2]
             for client in begun:
                 await client.read(parts=1)
-            await until(
-                lambda: server.level("running") + server.level("waiting") == 2 * COPIES * CHOICES, "all are there"
-            )
+            try:
+                await until(lambda: in_engine(server) == 2 * COPIES * CHOICES, "all are there")
+            except TimeoutError:
+                pytest.fail(f"{in_engine(server)} came:\n{await early(clients)}\n{server.log[-2000:]}")
             server.process.send_signal(signal.SIGTERM)
             await asyncio.to_thread(server.wait, lambda: "no new requests" in server.log, 60, "the first signal")
             server.process.send_signal(signal.SIGTERM)
