@@ -100,6 +100,24 @@ class ParameterError(RequestError):
         return type(self), (self.parameter, self._message)
 
 
+class UnenforcedConstraintError(ParameterError):
+    """A text cannot be held to a constraint, and is not half held to it.
+
+    Attributes:
+        reasons: Each place with its reason, in words.
+        refusals: (place, reason) of each part of the constraint that nobody enforces; empty where only the grammar
+            engines that are installed, or the one that was named, do not.
+    """
+
+    def __init__(self, parameter: str, reasons: Sequence[str], refusals: Sequence[tuple[str, str]] = ()) -> None:
+        super().__init__(parameter, f"cannot be enforced: {'; '.join(reasons)}")
+        self.reasons = tuple(reasons)
+        self.refusals = tuple(refusals)
+
+    def __reduce__(self) -> tuple[type[UnenforcedConstraintError], tuple[Any, ...]]:  # type: ignore[override]
+        return type(self), (self.parameter, self.reasons, self.refusals)
+
+
 class PromptError(RequestError):
     """The prompt is empty, too long, of the wrong type, or holds an id outside the vocabulary."""
 

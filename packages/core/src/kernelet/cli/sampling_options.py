@@ -33,6 +33,7 @@ FIELDS = (
     "spaces_between_special_tokens",
     "include_stop_str_in_output",
     "detokenize",
+    "structured_outputs",
     "extra_args",
 )
 
@@ -76,6 +77,12 @@ def add_sampling_options(parser: argparse.ArgumentParser) -> None:
     ):
         add(flag, action=argparse.BooleanOptionalAction, help=text)
     add("--include-stop-str-in-output", action="store_true", help="the text keeps its stop string")
+    add(
+        "--structured-outputs",
+        type=json_object,
+        metavar="JSON",
+        help='what the text must look like: {"json": SCHEMA}, {"regex": TEXT}, {"choice": [TEXT, ...]}, ...',
+    )
     add("--extra-args", type=json_object, metavar="JSON", help="arguments of plugins: {plugin: {name: value}}")
 
 

@@ -9,11 +9,10 @@ from kernelet.config.model import ModelConfig
 from kernelet.config.parallel import ParallelConfig
 from kernelet.config.plugins import PluginsConfig
 from kernelet.config.scheduler import SchedulerConfig
-from kernelet.config.structured import ConstraintLimits, StructuredConfig
+from kernelet.config.structured import StructuredConfig
 
 __all__ = [
     "CacheConfig",
-    "ConstraintLimits",
     "EngineConfig",
     "HealthConfig",
     "ModelConfig",

@@ -70,8 +70,11 @@ class AsyncLLM(PoolingClient, StartedEngine, EngineClient):
     ) -> AsyncGenerator[RequestOutput, None]:
         name = self._new_id() if request_id is None else check_request_id(request_id)
         params = SamplingParams() if sampling_params is None else sampling_params
-        prepare = self._frontend.input_processor.prepare
-        prepared = await self._aside(partial(prepare, prompt, params, request_id=name, priority=priority))
+        prepare = partial(self._frontend.input_processor.prepare, prompt, params, request_id=name, priority=priority)
+        if isinstance(params, SamplingParams) and params.structured_outputs is not None:
+            constraint = await self._frontend.structured.prepare_async(params.structured_outputs)
+            prepare = partial(prepare, constraint=constraint)
+        prepared = await self._aside(prepare)
         with self._open.enter(name) as (items, sink), self._frontend.own(prepared, sink) as request:
             async for output in self._outputs(request, items):
                 yield output

@@ -27,6 +27,7 @@ from kernelet.contracts.platform import PlatformChoice, PlatformConfig
 from kernelet.contracts.quant import QuantOffer
 from kernelet.contracts.sampling import LogitsProcessorOffer
 from kernelet.contracts.stats import PluginInfo, StatLoggerOffer
+from kernelet.contracts.structured import GrammarEngineOffer
 from kernelet.engine.controls import Controls
 from kernelet.engine.core import EngineCore
 from kernelet.engine.core_client import CoreClient
@@ -45,8 +46,10 @@ from kernelet.engine.parsing import make_parsers, resolve_parsers
 from kernelet.engine.sandbox.messages import PluginsOfHelper
 from kernelet.engine.sandbox.pool import Sandbox
 from kernelet.engine.stats import StatDispatcher, engine_info
+from kernelet.engine.structured.setup import make_grammars, make_structured, structured_config
 from kernelet.errors import ConfigError, KerneletError
 from kernelet.kernel import Kernel, Manifest, State
+from kernelet.kernel.kinds import kind_of
 from kernelet.kernel.plan import plan_digest
 from kernelet.request.extra_args import Validators, by_plugin
 from kernelet.text.chat_template import ChatTemplate
@@ -195,7 +198,9 @@ def start(configured: Configured, launch: Callable[[Configured], CoreClient] = s
         logging.getLogger(STATS_LOG).setLevel(logging.INFO)
     tokenizer = load_tokenizer(config.model)
     template = None if tokenizer is None else ChatTemplate.from_folder(config.model.path, tokenizer.special_tokens)
-    processor = InputProcessor(tokenizer, config.model, configured.platform_config, argument_validators(configured))
+    structured = make_structured(config.structured, kernel, kind_of(GrammarEngineOffer).how_to_get)
+    validators = argument_validators(configured)
+    processor = InputProcessor(tokenizer, config.model, configured.platform_config, validators, structured)
     io_processor = make_io_processor(config, kernel, tokenizer)
     parsers = make_parsers(config.plugins, kernel, tokenizer)
     kernel.lifecycle.process_started()
@@ -207,8 +212,9 @@ def start(configured: Configured, launch: Callable[[Configured], CoreClient] = s
         tokenizer=tokenizer,
         chat_template=template,
         input_processor=processor,
-        close=Once(client.shutdown, sandbox.close, kernel.lifecycle.process_stopped),
+        close=Once(client.shutdown, sandbox.close, structured.close, kernel.lifecycle.process_stopped),
         sandbox=sandbox,
+        structured=structured,
         parsers=parsers,
         io_processor=io_processor,
         facts=facts(configured, client.plan),
@@ -252,7 +258,8 @@ def start_core(configured: Configured, *, with_loggers: bool = True) -> RunningC
         if plan.cache is None:
             raise KerneletError(f"executor {owned.offer.name!r} returned a plan without cache groups: report it")
         check_quantized(plan, config.model)
-        core = EngineCore.from_plugins(config, executor, plan.cache, kernel)
+        grammars = make_grammars(config, kernel, partial(helper_plugins, kernel), load_tokenizer)
+        core = EngineCore.from_plugins(config, executor, plan.cache, kernel, grammars)
         kernel.check_selected()
         stats = make_stats(configured, plan) if with_loggers else StatDispatcher([])
         kernel.lifecycle.engine_started()
@@ -262,12 +269,13 @@ def start_core(configured: Configured, *, with_loggers: bool = True) -> RunningC
     return RunningCore(
         core=core,
         plan=plan,
-        close=Once(kernel.lifecycle.engine_stopped, executor.shutdown),
+        close=Once(core.close, kernel.lifecycle.engine_stopped, executor.shutdown),
         sleep=executor.sleep,
         wake_up=executor.wake_up,
         check_health=executor.check_health,
         stats=stats,
         control=Controls(core.selected, executor.control),
+        on_news=core.on_news,
     )
 
 
@@ -382,4 +390,5 @@ def engine_config(model: ModelConfig, options: EngineOptions, endpoints: Sequenc
         ),
         plugins=plugins_config(options, endpoints),
         health=HealthConfig(silence_timeout=options.engine_silence_timeout, step_timeout=options.engine_step_timeout),
+        structured=structured_config(options),
     )

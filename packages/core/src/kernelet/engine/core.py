@@ -16,7 +16,9 @@ from kernelet.contracts.cache import CacheConfigPlan, CachePolicyOffer, CacheSpe
 from kernelet.contracts.executor import Executor, SamplePlan, SchedulerOffer, SchedulingPolicy, StepPlan
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.stats import FinishedRequest, StepStats
-from kernelet.errors import EngineDeadError
+from kernelet.engine.structured.grammars import Grammars
+from kernelet.engine.structured.masks import MaskFiller
+from kernelet.errors import EngineDeadError, ParameterError, RequestFailedError
 from kernelet.request.outputs import EngineOutput
 from kernelet.request.request import EngineRequest
 from kernelet.request.status import FinishReason
@@ -52,6 +54,7 @@ class EngineCore:
         eviction: Callable[[int], EvictionPolicy] = lru,
         managers: Mapping[str, type[GroupManager]] | None = None,
         record_cache_events: bool = False,
+        grammars: Grammars | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Takes a started executor.
@@ -64,11 +67,14 @@ class EngineCore:
             eviction: Makes the eviction policy of one block pool, given its number of blocks.
             managers: ``GroupManager`` classes by tag of their ``CacheSpec``, beside those of core.
             record_cache_events: Keep stored and removed blocks for ``take_cache_events``.
+            grammars: Makes the grammars of constrained requests; None: there are none. The core closes it.
             clock: The clock of ``EngineRequest.arrival_time``.
         """
         self.selected: list[tuple[str, object]] = []
         self._executor = executor
         self._depth = config.scheduler.depth
+        self._grammars = grammars
+        self._masks = MaskFiller(config.model.vocab_size, config.structured)
         self._clock = clock
         self._in_flight: deque[tuple[StepPlan, float]] = deque()
         self._failure: str | None = None
@@ -93,7 +99,12 @@ class EngineCore:
 
     @classmethod
     def from_plugins(
-        cls, config: EngineConfig, executor: Executor, cache_plan: CacheConfigPlan, plugins: PluginView
+        cls,
+        config: EngineConfig,
+        executor: Executor,
+        cache_plan: CacheConfigPlan,
+        plugins: PluginView,
+        grammars: Grammars | None = None,
     ) -> EngineCore:
         """Takes the scheduling policy, the eviction policy and further group managers from the selected plugins.
 
@@ -113,6 +124,7 @@ class EngineCore:
             policy=make(plugins.select(SchedulerOffer, config.scheduler.policy).chosen),
             eviction=partial(make, plugins.select(CachePolicyOffer, config.cache.eviction_policy).chosen),
             managers=manager_kinds((owned.offer.kind, plugins.load(owned)) for owned in plugins.offers(CacheSpecOffer)),
+            grammars=grammars,
         )
         core.selected = made
         return core
@@ -125,7 +137,11 @@ class EngineCore:
             EngineDeadError: the engine has failed.
         """
         self._check_alive()
+        if request.structured is not None and self._grammars is None:
+            raise ParameterError("structured_outputs", "this engine holds no text to a constraint")
         self._scheduler.add(request)
+        if request.structured is not None and self._grammars is not None:
+            self._grammars.want(request.request_id, request.structured)
 
     def abort(self, request_ids: Iterable[str], reason: FinishReason = FinishReason.ABORT) -> list[EngineOutput]:
         """Ends choices now; ids that are unknown or have ended are skipped.
@@ -138,6 +154,8 @@ class EngineCore:
             The last output of each choice that was alive.
         """
         outputs = self._scheduler.abort(request_ids, reason)
+        if self._grammars is not None:
+            self._grammars.forget(output.request_id for output in outputs)
         self._finished.extend(self._scheduler.take_finished())
         return outputs
 
@@ -158,8 +176,26 @@ class EngineCore:
         return outputs
 
     def has_unfinished(self) -> bool:
-        """Whether ``step`` has work: requests, steps in flight, or ended requests that workers still hold."""
+        """Whether there are requests, steps in flight, or ended requests that workers still hold."""
         return self._failure is None and (bool(self._in_flight) or self._scheduler.has_work())
+
+    def can_step(self) -> bool:
+        """Whether ``step`` would do something now: not where all that is left waits for grammars."""
+        if self._failure is not None:
+            return False
+        news = self._grammars is not None and self._grammars.has_news
+        return news or bool(self._in_flight) or self._scheduler.can_schedule()
+
+    def on_news(self, wake: Callable[[], None]) -> None:
+        """From now on ``wake`` is called, on some thread, when ``can_step`` becomes true without a call."""
+        if self._grammars is not None:
+            self._grammars.on_news(wake)
+
+    def close(self) -> None:
+        """Ends what makes grammars and masks."""
+        if self._grammars is not None:
+            self._grammars.close()
+        self._masks.close()
 
     def stats(self) -> StepStats:
         """The last finished step."""
@@ -187,6 +223,7 @@ class EngineCore:
         return self._cache
 
     def _advance(self) -> list[EngineOutput]:
+        self._take_grammars()
         progress = False
         while len(self._in_flight) < self._depth:
             started = self._clock()
@@ -198,15 +235,32 @@ class EngineCore:
         outputs: list[EngineOutput] = []
         if self._in_flight:
             plan, started = self._in_flight.popleft()
-            result = self._executor.sample(SamplePlan(step=plan.step))
+            result = self._executor.sample(SamplePlan(step=plan.step, mask_rows=self._mask_rows()))
             outputs, stats = self._scheduler.update(result, started)
             self._last = stats
             self._step_stats.append(stats)
             progress = True
         outputs = [*self._scheduler.take_failed(), *outputs]
-        if not progress and not outputs and self._scheduler.has_work():
+        if not progress and not outputs and self._scheduler.can_schedule():
             raise RuntimeError("the scheduler has requests and schedules none of them; please report this")
         return outputs
+
+    def _take_grammars(self) -> None:
+        for made in () if self._grammars is None else self._grammars.take():
+            if made.grammar is None:
+                self._scheduler.fail(made.request_id, RequestFailedError(made.error))
+            else:
+                self._scheduler.constrain(made.request_id, made.grammar)
+
+    def _mask_rows(self) -> dict[str, bytes]:
+        """Of the oldest step in flight, while its forward pass runs; a request without one fails."""
+        constrained = self._scheduler.constrained()
+        if not constrained:
+            return {}
+        rows, failures = self._masks.rows(constrained)
+        for request, error in failures:
+            self._scheduler.fail(request.request_id, error)
+        return rows
 
     def _check_alive(self) -> None:
         if self._failure is not None:

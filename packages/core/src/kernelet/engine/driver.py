@@ -43,6 +43,7 @@ class Core(Protocol):
     def abort(self, request_ids: Iterable[str], reason: FinishReason = ...) -> list[EngineOutput]: ...
     def step(self) -> list[EngineOutput]: ...
     def has_unfinished(self) -> bool: ...
+    def can_step(self) -> bool: ...
     def take_step_stats(self) -> list[StepStats]: ...
     def take_finished(self) -> list[FinishedRequest]: ...
     def reset_prefix_cache(self) -> None: ...
@@ -66,6 +67,7 @@ class RunningCore:
         wake_up: Takes it back.
         check_health: Raises EngineDeadError if a worker is gone.
         control: Calls a plugin's objects.
+        on_news: Takes what is to be called, on some thread, when the core has something to do without having been told.
     """
 
     core: Core
@@ -76,6 +78,7 @@ class RunningCore:
     wake_up: Callable[[], None] = lambda: None
     check_health: Callable[[], None] = lambda: None
     control: Handler = no_controls
+    on_news: Callable[[Callable[[], None]], None] = lambda wake: None
 
 
 class CoreDriver:
@@ -97,7 +100,7 @@ class CoreDriver:
     @property
     def runnable(self) -> bool:
         """Whether ``step`` has something to do."""
-        return not self._asleep and self._core.has_unfinished()
+        return not self._asleep and self._core.can_step()
 
     def add(self, request: EngineRequest) -> None:
         """Takes up a choice, or ends it with an error; while the engine sleeps it waits."""

@@ -17,6 +17,7 @@ from kernelet.engine.parsing import Parsers
 from kernelet.engine.pooling import PoolingProcessor
 from kernelet.engine.prompts import ParsedPrompt
 from kernelet.engine.sandbox.pool import Sandbox
+from kernelet.engine.structured.prepare import StructuredOutputs
 from kernelet.errors import PromptError
 from kernelet.text.chat_template import ChatTemplate
 from kernelet.text.tokenizer import Tokenizer
@@ -36,6 +37,7 @@ class Frontend:
         io_processor: What ``{"data": ...}`` is given to; None: nobody.
         parsers: Of the answers to chats.
         sandbox: Runs what came with requests and could run for ever.
+        structured: Prepares constraints.
         facts: Plugins, plan and versions, in plain values.
     """
 
@@ -48,6 +50,7 @@ class Frontend:
     io_processor: NamedIOProcessor | None = None
     parsers: Parsers = field(default_factory=Parsers)
     sandbox: Sandbox = field(default_factory=Sandbox)
+    structured: StructuredOutputs = field(default_factory=StructuredOutputs)
     facts: Mapping[str, object] = field(default_factory=dict)
 
     @cached_property

@@ -123,6 +123,7 @@ class InProcessClient(CoreClient):
             started.set_exception(error)
             return
         self._running, self._driver = running, CoreDriver(running)
+        running.on_news(lambda: self._commands.put(lambda: None))  # what waits for a command looks again
         started.set_result(running)
         try:
             self._loop(self._driver)

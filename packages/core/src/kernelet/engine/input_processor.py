@@ -15,11 +15,13 @@ from kernelet.contracts.platform import PlatformConfig
 from kernelet.contracts.sampling import SamplerParams, SamplingParams
 from kernelet.engine.parsing import OutputParsing
 from kernelet.engine.prompts import parse_prompt
+from kernelet.engine.structured.prepare import PreparedConstraint, StructuredOutputs
 from kernelet.errors import ParameterError, PromptError
 from kernelet.request.extra_args import Validators
 from kernelet.request.lengths import resolve_max_tokens
 from kernelet.request.prompts import check_prompt_token_ids
 from kernelet.request.request import EngineRequest
+from kernelet.request.structured import StructuredRequest
 from kernelet.request.validation import validate_sampling_params
 from kernelet.request.values import integer, shown
 from kernelet.text.bad_words import bad_words_token_ids
@@ -45,6 +47,7 @@ class PreparedRequest:
         eos_token_ids: Ids that end it and are no stop token of the user's.
         choices: One request to the engine for each of ``params.n`` answers.
         parsing: How the answers are parsed; None: they are not.
+        structured: What the answers are held to; None: they are free.
     """
 
     request_id: str
@@ -54,6 +57,7 @@ class PreparedRequest:
     eos_token_ids: frozenset[int]
     choices: tuple[EngineRequest, ...]
     parsing: OutputParsing | None = None
+    structured: PreparedConstraint | None = None
 
 
 class InputProcessor:
@@ -64,15 +68,22 @@ class InputProcessor:
         model: Vocabulary and context.
         platform: May refuse a request.
         validators: Checks of ``extra_args`` by plugin.
+        structured: Prepares constraints.
     """
 
     def __init__(
-        self, tokenizer: Tokenizer | None, model: ModelConfig, platform: PlatformConfig, validators: Validators
+        self,
+        tokenizer: Tokenizer | None,
+        model: ModelConfig,
+        platform: PlatformConfig,
+        validators: Validators,
+        structured: StructuredOutputs | None = None,
     ) -> None:
         self._tokenizer = tokenizer
         self._model = model
         self._platform = platform
         self._validators = validators
+        self._structured = structured or StructuredOutputs()
 
     def prepare(
         self,
@@ -81,8 +92,16 @@ class InputProcessor:
         *,
         request_id: str,
         priority: object = 0,
+        constraint: PreparedConstraint | None = None,
     ) -> PreparedRequest:
         """Everything that can be said about a request before it runs.
+
+        Args:
+            prompt: In any form.
+            params: ``SamplingParams``.
+            request_id: As users know it.
+            priority: Smaller is served first.
+            constraint: ``structured_outputs`` as it was prepared; None: prepare it here, which may take seconds.
 
         Raises:
             RequestError: the first thing that is wrong with it.
@@ -96,6 +115,10 @@ class InputProcessor:
         check_room_before_min_tokens(checked, max_tokens, stops)
         self._platform.validate_request(len(ids), checked)
         worker_params = self._worker_params(checked, stops)
+        if checked.structured_outputs is None:
+            constraint = None
+        elif constraint is None:
+            constraint = self._structured.prepare(checked.structured_outputs)
         shared = {
             "prompt_token_ids": ids,
             "max_tokens": max_tokens,
@@ -103,6 +126,7 @@ class InputProcessor:
             "priority": integer("priority", priority, -MAX_PRIORITY, MAX_PRIORITY),
             "arrival_time": time.monotonic(),
             "cache_salt": parsed.cache_salt,
+            "structured": self._held_to(constraint),
         }
         return PreparedRequest(
             request_id=request_id,
@@ -112,6 +136,7 @@ class InputProcessor:
             eos_token_ids=eos - set(checked.stop_token_ids),
             choices=tuple(make_choices(request_id, worker_params, checked, shared)),
             parsing=parsed.parsing,
+            structured=constraint,
         )
 
     def prepare_pooled(self, prompt: object, pooling: str, *, request_id: str, priority: object = 0) -> EngineRequest:
@@ -178,6 +203,18 @@ class InputProcessor:
     def _eos_token_ids(self) -> frozenset[int]:
         known = self._tokenizer.eos_token_ids if self._tokenizer is not None else model_eos_ids(self._model.hf_config)
         return frozenset(index for index in known if 0 <= index < self._model.vocab_size)
+
+    def _held_to(self, constraint: PreparedConstraint | None) -> StructuredRequest | None:
+        """What the engine is told of a constraint."""
+        if constraint is None:
+            return None
+        if self._tokenizer is None:
+            raise ParameterError(
+                "structured_outputs", f"{self._model.model} has no tokenizer, so there is no text: leave it out"
+            )
+        if constraint.engine is None:
+            return None
+        return StructuredRequest(engine=constraint.engine, states=constraint.states)
 
     def _worker_params(self, params: SamplingParams, stops: tuple[int, ...]) -> SamplerParams:
         """All but the seed, which differs by choice."""

@@ -11,6 +11,8 @@ from kernelet.engine.option_values import Kind
 AUTO = "auto"
 """Where the chat template shall say which parser fits."""
 
+FALLBACKS = ("none", "validate")
+
 DTYPES = ("auto", "float64", "float32", "bfloat16", "float16")
 
 
@@ -98,6 +100,42 @@ class EngineOptions:
     enable_auto_tool_choice: bool = option(False, Kind.FLAG, "let clients leave it to the model to call their tools")
     tool_parser_plugin: str | None = option(None, Kind.FILE, "a Python file that offers tool parsers")
     reasoning_parser_plugin: str | None = option(None, Kind.FILE, "a Python file that offers reasoning parsers")
+    structured_outputs_backend: str | None = option(
+        None, Kind.TEXT, "grammar engine of requests that name none; auto: the best that enforces all of the constraint"
+    )
+    structured_fallback: str = option(
+        "none",
+        Kind.TEXT,
+        "a constraint that cannot be enforced: none refuses it, validate checks the finished text and says so",
+        choices=FALLBACKS,
+    )
+    structured_disable_any_whitespace: bool = option(False, Kind.FLAG, "JSON under a constraint is compact")
+    structured_disable_additional_properties: bool = option(
+        False, Kind.FLAG, "objects have no properties that a schema does not name, unless it says so"
+    )
+    structured_max_whitespace: int = option(
+        8, Kind.INTEGER, "longest run of insignificant whitespace in JSON under a constraint", minimum=0, maximum=1000
+    )
+    structured_in_reasoning: bool = option(False, Kind.FLAG, "constraints hold in reasoning too")
+    structured_max_bytes: int = option(64 << 10, Kind.INTEGER, "bytes of a constraint", minimum=1)
+    structured_max_depth: int = option(64, Kind.INTEGER, "nesting of a schema", minimum=1, maximum=500)
+    structured_max_nodes: int = option(10_000, Kind.INTEGER, "values in a schema", minimum=1)
+    structured_max_repeat: int = option(10_000, Kind.INTEGER, "largest number of repetitions in a constraint", minimum=1)
+    structured_max_enum: int = option(2_000, Kind.INTEGER, "values of an enum, texts of a choice", minimum=1)
+    structured_max_expressions: int = option(
+        50_000, Kind.INTEGER, "expressions of the rules that a constraint becomes", minimum=1
+    )
+    structured_compile_timeout: float = option(
+        10.0, Kind.NUMBER, "seconds to read a constraint, and seconds to compile it", minimum=0.1
+    )
+    structured_compile_memory: int = option(1 << 30, Kind.INTEGER, "bytes that either may take", minimum=1 << 20)
+    structured_compile_inline: bool = option(
+        False, Kind.FLAG, "compile while all requests wait: where ranks decide alone, they decide alike"
+    )
+    structured_cache_bytes: int = option(256 << 20, Kind.INTEGER, "bytes of compiled constraints to keep", minimum=0)
+    structured_mask_timeout: float = option(
+        10.0, Kind.NUMBER, "seconds that finding a request's next tokens may take", minimum=0.001
+    )
     plugins: Sequence[str] | None = option(
         None, Kind.NAMES, "plugins to load: NAME,... only these; +NAME adds to the default; empty: none"
     )

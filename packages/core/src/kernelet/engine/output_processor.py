@@ -11,6 +11,7 @@ from kernelet.engine.parsing import ChoiceParser
 from kernelet.errors import RequestFailedError
 from kernelet.request.outputs import CompletionOutput, EngineOutput, Logprob, RequestOutput
 from kernelet.request.status import FinishReason
+from kernelet.request.structured import UNFINISHED
 from kernelet.text.logprobs import describe_logprobs
 from kernelet.text.output import OutputAssembler, TextOptions
 from kernelet.text.parsed_output import ParsedAssembler
@@ -29,6 +30,7 @@ class ChoiceState:
         assembler: None: no text is wanted.
         logprobs: None: not asked for.
         error: Why it failed.
+        structured: What became of the request's constraint, once it ended.
         parser: None: the text is not parsed.
     """
 
@@ -42,6 +44,7 @@ class ChoiceState:
     finish_reason: str | None = None
     stop_reason: str | int | None = None
     error: str | None = None
+    structured: str | None = None
 
     def snapshot(self) -> CompletionOutput:
         """A copy that stays as it is."""
@@ -54,6 +57,7 @@ class ChoiceState:
             finish_reason=self.finish_reason,
             stop_reason=self.stop_reason,
             message=None if self.parser is None else self.parser.message.snapshot(),
+            structured=self.structured,
         )
 
 
@@ -144,6 +148,10 @@ class RequestState:
         stopped = self._add_tokens(choice, output)
         if not stopped and output.finish_reason is not None:
             self._finish(choice, output)
+        if choice.finish_reason is not None and self._request.structured is not None:
+            # of a text that a stop string cut, the engine knows nothing
+            choice.structured = output.structured if output.finish_reason is not None else None
+            choice.structured = UNFINISHED if stopped or choice.structured is None else choice.structured
         if choice.parser is not None and choice.finish_reason is not None:
             stopped = isinstance(choice.stop_reason, str)
             choice.parser.finish(cut=stopped or choice.finish_reason in CUT)

@@ -14,7 +14,7 @@ from kernelet.request.status import FinishReason, RequestStatus
 from kernelet.request.structured import StructuredRequest
 
 if TYPE_CHECKING:
-    from kernelet.contracts.grammar import Grammar
+    from kernelet.contracts.structured import Grammar
 
 NO_ARGUMENTS: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 

@@ -12,7 +12,7 @@ from kernelet.scheduler.queue import Rank, RankedRequests
 
 
 class RequestSet:
-    """Keeps each request in one of two orders, ``running`` and ``waiting``, as its status says.
+    """Keeps each request in one of three orders, ``running``, ``waiting`` and ``compiling``, as its status says.
 
     A policy is asked once a request, when it comes in.
     """
@@ -20,6 +20,7 @@ class RequestSet:
     def __init__(self, policy: SchedulingPolicy) -> None:
         self.running = RankedRequests()
         self.waiting = RankedRequests()
+        self.compiling = RankedRequests()
         self._policy = policy
         self._all: dict[str, Request] = {}
         self._ranks: dict[str, Rank] = {}
@@ -30,7 +31,7 @@ class RequestSet:
         return self._all.get(request_id)
 
     def add(self, data: EngineRequest) -> Request:
-        """A request comes in and waits.
+        """A request comes in and waits: where it is held to a constraint, for its grammar first.
 
         Raises:
             RequestError: its id is in use.
@@ -42,8 +43,17 @@ class RequestSet:
         self._arrived += 1
         self._all[request.request_id] = request
         self._ranks[request.request_id] = rank
-        self.waiting.add(rank, request)
+        if data.structured is not None:
+            request.status = RequestStatus.WAITING_FOR_STRUCTURED_OUTPUT_GRAMMAR
+        self._order(request).add(rank, request)
         return request
+
+    def compiled(self, request: Request) -> None:
+        """A request has its grammar, and waits in the place that it would have had without one."""
+        rank = self._ranks[request.request_id]
+        self.compiling.remove(rank, request)
+        self.waiting.add(rank, request)
+        request.status = RequestStatus.WAITING
 
     def start(self, request: Request) -> None:
         """A waiting request runs."""
@@ -63,8 +73,14 @@ class RequestSet:
         """A request leaves."""
         rank = self._ranks.pop(request.request_id)
         del self._all[request.request_id]
-        (self.running if request.status is RequestStatus.RUNNING else self.waiting).remove(rank, request)
+        self._order(request).remove(rank, request)
         request.status = RequestStatus.FINISHED
+
+    def _order(self, request: Request) -> RankedRequests:
+        if request.status is RequestStatus.RUNNING:
+            return self.running
+        compiles = request.status is RequestStatus.WAITING_FOR_STRUCTURED_OUTPUT_GRAMMAR
+        return self.compiling if compiles else self.waiting
 
     def __iter__(self) -> Iterator[Request]:
         """Over a copy, in order of arrival."""

@@ -11,6 +11,7 @@ from kernelet.request.outputs import EngineOutput
 from kernelet.request.request import Request
 from kernelet.scheduler.finish import Ending, ending
 from kernelet.scheduler.progress import prompt_logprobs_missing
+from kernelet.scheduler.structured import held, state_of
 
 
 class Progress(NamedTuple):
@@ -44,7 +45,8 @@ def apply_result(
         max_model_len: Largest number of tokens of a request.
 
     Raises:
-        RequestFailedError: the worker failed this request, or returned something else than was scheduled.
+        RequestFailedError: the worker failed this request, or returned something else than was scheduled, or than the
+            request's constraint allows.
     """
     if result is None:
         raise RequestFailedError("the worker returned no result for this request")
@@ -60,6 +62,10 @@ def apply_result(
     request.num_placeholders -= entry.sample
     request.token_ids.extend(result.token_ids)
     end = ending(request, num_done, max_model_len)
+    if request.grammar is not None and result.token_ids:
+        end = held(request, request.grammar, result.token_ids[-1], end)
+    elif request.grammar is not None and end is not None:
+        request.structured = state_of(request.grammar)
     if end is not None and request.data.pooling is not None and result.pooled is None:
         raise RequestFailedError("the worker returned no pooled states: the platform's worker knows no pooling")
     output = EngineOutput(
@@ -71,6 +77,7 @@ def apply_result(
         stop_token_id=None if end is None else end.stop_token_id,
         num_cached_tokens=request.num_cached_tokens,
         pooled=result.pooled,
+        structured=request.structured,
     )
     return Progress(output, end, min(num_done, request.num_tokens))
 

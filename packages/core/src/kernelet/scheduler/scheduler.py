@@ -10,6 +10,7 @@ from kernelet.cache.manager import CacheManager
 from kernelet.config import SchedulerConfig
 from kernelet.contracts.executor import SchedulingPolicy, StepPlan, StepResult
 from kernelet.contracts.stats import FinishedRequest, StepStats
+from kernelet.contracts.structured import Grammar
 from kernelet.errors import KerneletError
 from kernelet.request.outputs import EngineOutput
 from kernelet.request.request import EngineRequest, Request
@@ -22,6 +23,7 @@ from kernelet.scheduler.progress import hit_limit, tokens_to_compute
 from kernelet.scheduler.records import finished_record
 from kernelet.scheduler.requests import RequestSet
 from kernelet.scheduler.results import apply_result
+from kernelet.scheduler.structured import state_of
 from kernelet.scheduler.token_times import TokenTimes
 from kernelet.scheduler.validation import check_request
 
@@ -64,7 +66,7 @@ class Scheduler:
         self._next_step = 0
 
     def add(self, data: EngineRequest) -> None:
-        """Queues a request.
+        """Queues a request; one that is held to a constraint keeps its place, and starts once ``constrain`` is called.
 
         Raises:
             RequestError: it cannot be served, or its id is in use.
@@ -77,6 +79,38 @@ class Scheduler:
         found = [request for request_id in request_ids if (request := self._requests.get(request_id))]
         return [self._end(request, reason) for request in dict.fromkeys(found)]
 
+    def constrain(self, request_id: str, grammar: Grammar) -> None:
+        """A request has its grammar."""
+        request = self._requests.get(request_id)
+        if request is None or request.grammar is not None:
+            return
+        try:
+            request.grammar = grammar
+            if not request.data.stop_token_ids and grammar.must_end():
+                request.structured = state_of(grammar)
+                self._failed.append(self._end(request, FinishReason.STOP))
+            else:
+                self._requests.compiled(request)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is this request's alone
+            self._fail(request, error)
+
+    def fail(self, request_id: str, error: Exception) -> None:
+        """Ends a request with an error, which ``take_failed`` has."""
+        request = self._requests.get(request_id)
+        if request is not None:
+            self._fail(request, error)
+
+    def constrained(self) -> list[Request]:
+        """Requests of the oldest step in flight that sample a token under a constraint."""
+        return [
+            request
+            for request, entry in (self._in_flight[0].scheduled if self._in_flight else ())
+            if entry.sample
+            and request.grammar is not None
+            and request.status is RequestStatus.RUNNING
+            and request.epoch == entry.epoch
+        ]
+
     def fail_all(self, message: str) -> list[EngineOutput]:
         """Ends every request with an error and forgets the steps in flight."""
         self._in_flight.clear()
@@ -86,6 +120,10 @@ class Scheduler:
     def has_work(self) -> bool:
         """Whether there are requests, or ended ones of which the workers have not been told."""
         return len(self._requests) > 0 or bool(self._released)
+
+    def can_schedule(self) -> bool:
+        """Whether there is work that does not wait for a grammar."""
+        return len(self._requests) > len(self._requests.compiling) or bool(self._released or self._failed)
 
     def take_failed(self) -> list[EngineOutput]:
         """Outputs of requests that failed while they were scheduled, since the last call."""
@@ -151,7 +189,7 @@ class Scheduler:
                 outputs.append(progress.output)
         stats = step.stats(
             num_running=len(self._requests.running),
-            num_waiting=len(self._requests.waiting),
+            num_waiting=len(self._requests.waiting) + len(self._requests.compiling),
             times=times,
             usage=self._cache.capacity.usage,
             seconds=now - started,
@@ -227,12 +265,15 @@ class Scheduler:
         self._cache.forget(request)
         request.finish_reason, request.error = reason, error
         self._finished.append(finished_record(request, self._clock()))
+        if request.data.structured is not None and request.structured is None:
+            request.structured = UNFINISHED
         return EngineOutput(
             request_id=request.request_id,
             token_ids=[],
             finish_reason=reason.value,
             error=error,
             num_cached_tokens=request.num_cached_tokens,
+            structured=request.structured,
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kernelet.config import ConstraintLimits
+from kernelet.config.structured import ConstraintLimits
 from kernelet.structured.refusal import InvalidConstraintError
 
 COUNTS: Final = frozenset({"maxItems", "minItems", "maxLength", "minLength", "maxProperties", "minProperties"})

@@ -8,8 +8,8 @@ from typing import Final
 
 import msgspec
 
-from kernelet.config import ConstraintLimits
-from kernelet.contracts.grammar import GrammarRules
+from kernelet.config.structured import ConstraintLimits
+from kernelet.contracts.structured import GrammarRules
 from kernelet.request.structured import RulesState
 from kernelet.structured import rules as over
 from kernelet.structured.constraint import Constraint, parsed

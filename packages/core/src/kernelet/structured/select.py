@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from kernelet.contracts.grammar import GrammarEngineOffer
+from kernelet.contracts.structured import GrammarEngineOffer
 
 
 class EngineBounds(msgspec.Struct, frozen=True, kw_only=True):

@@ -40,6 +40,7 @@ EXAMPLES = {
     "spaces_between_special_tokens": (["--no-spaces-between-special-tokens"], False),
     "include_stop_str_in_output": (["--include-stop-str-in-output"], True),
     "detokenize": (["--no-detokenize"], False),
+    "structured_outputs": (["--structured-outputs", '{"regex": "a"}'], {"regex": "a"}),
     "extra_args": (["--extra-args", '{"p": {"x": 1}}'], {"p": {"x": 1}}),
 }
 

@@ -37,6 +37,7 @@ BAD: dict[str, list[object]] = {
     "spaces_between_special_tokens": [None, 1, "yes"],
     "include_stop_str_in_output": [None, 1, "yes"],
     "detokenize": [None, 1, "yes"],
+    "structured_outputs": [5, "json", {}, {"regex": "a", "grammar": "b"}, {"nobody": 1}, {"choice": []}, {"regex": 5}],
     "extra_args": [5, [5], {"nobody": {}}, {"taker": 5}, {"taker": {5: 5}}, {5: {}}],
 }
 CASES = list(itertools.chain.from_iterable(zip(itertools.repeat(name), rows) for name, rows in BAD.items()))

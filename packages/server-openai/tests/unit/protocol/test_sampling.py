@@ -33,7 +33,7 @@ GIVEN = {
 
 
 def test_every_field_of_the_engine_can_be_given():
-    elsewhere = {"max_tokens", "logprobs", "logit_bias"}
+    elsewhere = {"max_tokens", "logprobs", "logit_bias", "structured_outputs"}
     assert set(GIVEN) == set(PASSED)
     assert {*PASSED, *elsewhere, "detokenize"} == set(SamplingParams.__struct_fields__)
 

@@ -55,6 +55,7 @@ class EngineServer:
     ) -> None:
         self._driver = CoreDriver(running)
         self._board = board
+        running.on_news(board.wake)
         self._progress = progress
         self._started = started
         self._max_backlog = max_backlog

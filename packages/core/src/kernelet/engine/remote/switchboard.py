@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import logging
 import os
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -69,6 +71,12 @@ class Switchboard:
         self._socket.bind(address)
         self._poller = zmq.Poller()
         self._poller.register(self._socket, zmq.POLLIN)
+        self._waking = threading.Lock()
+        self._waker: int | None
+        self._woken, self._waker = os.pipe()
+        os.set_blocking(self._woken, False)
+        os.set_blocking(self._waker, False)
+        self._poller.register(self._woken, zmq.POLLIN)
 
     @property
     def peers(self) -> list[Peer]:
@@ -80,6 +88,13 @@ class Switchboard:
         """The frontend that gets statistics and may stop the engine."""
         return next((peer for peer in self._peers.values() if peer.index == 0), None)
 
+    def wake(self) -> None:
+        """Lets ``receive`` return, from any thread, also after the end."""
+        with self._waking:
+            if self._waker is not None:
+                with contextlib.suppress(BlockingIOError):  # it is full: it wakes as it is
+                    os.write(self._waker, b"w")
+
     def receive(self, timeout: float | None) -> Iterator[tuple[Peer, EngineMessage]]:
         """What was said; somebody who went without a word has said ``Goodbye``.
 
@@ -87,6 +102,8 @@ class Switchboard:
             timeout: Seconds to wait for the first message; None: for ever.
         """
         events = dict(self._poller.poll(None if timeout is None else int(timeout * 1000)))
+        if self._woken in events:
+            os.read(self._woken, BATCH)
         if self._socket in events:
             yield from self._read()
         for source in events:
@@ -120,6 +137,11 @@ class Switchboard:
         for peer in self.peers:
             self.forget(peer)
         self._socket.close()
+        with self._waking:
+            if self._waker is not None:
+                os.close(self._woken)
+                os.close(self._waker)
+            self._waker = None
 
     def _read(self) -> Iterator[tuple[Peer, EngineMessage]]:
         for _ in range(BATCH):

@@ -14,7 +14,7 @@ import msgspec
 
 from kernelet.contracts.lifecycle import ProcessRole
 from kernelet.engine.sandbox.limits import data_bytes, limited, no_core_dumps
-from kernelet.engine.sandbox.messages import Call, Hello, PluginsOfHelper, Reply, Started, receive, send
+from kernelet.engine.sandbox.messages import Call, Hello, PluginsOfHelper, Reply, Setup, Started, receive, send
 from kernelet.executor import child_process
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ class Helper:
         self._channel = channel
         self._hello = hello
         self._targets: dict[str, Target] = {}
+        self._made: dict[tuple[str, str], Any] = {}
         self._kernel: Kernel | None = None
         self._held = data_bytes()
 
@@ -82,7 +83,10 @@ class Helper:
 
     def _answer(self, call: Call) -> Reply:
         try:
-            arguments = (call.payload, *(() if call.plugins is None else (self._plugins(call.plugins),)))
+            given = () if call.plugins is None else (self._plugins(call.plugins),)
+            if call.setup is not None:
+                given = (self._make(call.setup, given),)
+            arguments = (call.payload, *given)
             target = self._target(call.target)
         except Exception as error:  # noqa: BLE001  it belongs to the caller
             return failed(error)
@@ -98,6 +102,14 @@ class Helper:
             self._targets[name] = getattr(import_module(module), function)
             self._held = data_bytes()
         return self._targets[name]
+
+    def _make(self, setup: Setup, given: tuple[Any, ...]) -> Any:
+        """What a setup makes, the first time; what it takes is not the call's."""
+        place = (setup.target, setup.key)
+        if place not in self._made:
+            self._made[place] = self._target(setup.target)(setup.payload, *given)
+            self._held = data_bytes()
+        return self._made[place]
 
     def _plugins(self, plugins: PluginsOfHelper) -> Kernel:
         """The parent's plugins, loaded when they are needed first."""

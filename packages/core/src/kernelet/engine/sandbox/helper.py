@@ -53,6 +53,7 @@ class HelperProcess:
             finally:
                 os.close(life)
         self.usable = True
+        self._made: set[tuple[str, str]] = set()
         try:
             send(self._channel, hello, START_SECONDS)
         except OSError:
@@ -75,13 +76,15 @@ class HelperProcess:
         """
         self.usable, limit = False, max_result_bytes + _OVERHEAD
         try:
-            send(self._channel, call, START_SECONDS)
+            send(self._channel, self._without_what_it_has(call), START_SECONDS)
             reply = self._receive(limit, START_SECONDS, what)
         except TimeoutError:
             raise SandboxError(f"{what} failed: the process for it did not start in {START_SECONDS:g} s") from None
         except OSError:
             raise self._ended(what) from None
         if isinstance(reply, Started):
+            if call.setup is not None:
+                self._made.add((call.setup.target, call.setup.key))
             reply = self._result(limit, call.seconds, what)
         self.usable = not reply.is_last
         if reply.out_of_memory:
@@ -90,6 +93,12 @@ class HelperProcess:
             text = f"{reply.error}: {reply.message}" if reply.message else reply.error
             raise SandboxTargetError(f"{what} failed: {text}", error=reply.error, text=reply.message)
         return reply.result
+
+    def _without_what_it_has(self, call: Call) -> Call:
+        setup = call.setup
+        if setup is None or (setup.target, setup.key) not in self._made:
+            return call
+        return msgspec.structs.replace(call, setup=msgspec.structs.replace(setup, payload=b""))
 
     def _result(self, limit: int, seconds: float, what: str) -> Reply:
         """The reply of a target that runs."""

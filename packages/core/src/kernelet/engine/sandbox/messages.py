@@ -35,20 +35,37 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: int
 
 
+class Setup(msgspec.Struct, frozen=True, kw_only=True):
+    """What a helper makes once and keeps: a call's target takes it as an argument.
+
+    Attributes:
+        target: ``"package.module:function"``: it takes bytes, and returns anything.
+        payload: Its argument.
+        key: The same for the same payload only; a helper that has made it is sent no payload again.
+    """
+
+    target: str
+    payload: bytes
+    key: str
+
+
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """One call. The answer is a ``Started`` once the target is imported, then a ``Reply``.
+    """One call. The answer is a ``Started`` once the target is imported and its setup made, then a ``Reply``.
 
     Attributes:
         target: ``"package.module:function"``; it takes bytes and returns bytes.
         payload: Its argument.
         seconds: How long it may run.
-        plugins: What the helper loads first; the target then takes a ``PluginView`` as a second argument.
+        plugins: What the helper loads first; the target, or the setup's, then takes a ``PluginView`` as a second
+            argument.
+        setup: What the helper makes first; the target then takes what it made as its second argument instead.
     """
 
     target: str
     payload: bytes
     seconds: float
     plugins: PluginsOfHelper | None = None
+    setup: Setup | None = None
 
 
 class Started(msgspec.Struct, frozen=True, tag=True):

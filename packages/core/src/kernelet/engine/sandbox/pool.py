@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
 from kernelet.engine.sandbox.helper import HelperProcess
-from kernelet.engine.sandbox.messages import Call, Hello, PluginsOfHelper
+from kernelet.engine.sandbox.messages import Call, Hello, PluginsOfHelper, Setup
 from kernelet.errors import SandboxBusyError, SandboxError
 
 MEMORY_BYTES: Final = 256 << 20
@@ -68,6 +68,7 @@ class Sandbox:
         *,
         what: str | None = None,
         needs_plugins: bool = False,
+        setup: Setup | None = None,
         max_result_bytes: int = MAX_RESULT_BYTES,
     ) -> bytes:
         """Runs a target.
@@ -76,9 +77,11 @@ class Sandbox:
             target: ``"package.module:function"``: bytes to bytes; with ``needs_plugins`` its second argument is the
                 helper's ``PluginView``.
             payload: Its argument.
-            deadline: Seconds that it may run. Starting a helper and importing the target do not count.
+            deadline: Seconds that it may run. Starting a helper, importing the target and the setup do not count.
             what: How messages call it, e.g. ``"the chat template"``; None: the target.
             needs_plugins: The helper loads the plugins of the parent's manifest first.
+            setup: What the helper makes first and keeps: the target's second argument is what it made, and the setup's
+                the ``PluginView``.
             max_result_bytes: Most bytes of the result.
 
         Raises:
@@ -88,7 +91,7 @@ class Sandbox:
             SandboxBusyError: too many calls wait, or this one waited too long.
             SandboxError: the process that ran it crashed, or the sandbox is closed.
         """
-        call = self._call(target, payload, deadline, needs_plugins=needs_plugins)
+        call = self._call(target, payload, deadline, needs_plugins=needs_plugins, setup=setup)
         return await asyncio.wrap_future(self._submit(call, what or target, max_result_bytes))
 
     def call_sync(
@@ -99,10 +102,11 @@ class Sandbox:
         *,
         what: str | None = None,
         needs_plugins: bool = False,
+        setup: Setup | None = None,
         max_result_bytes: int = MAX_RESULT_BYTES,
     ) -> bytes:
         """``call``, which blocks."""
-        call = self._call(target, payload, deadline, needs_plugins=needs_plugins)
+        call = self._call(target, payload, deadline, needs_plugins=needs_plugins, setup=setup)
         return self._submit(call, what or target, max_result_bytes).result()
 
     def close(self) -> None:
@@ -117,9 +121,11 @@ class Sandbox:
             self._drop(helper)
         self._threads.shutdown()
 
-    def _call(self, target: str, payload: bytes, seconds: float, *, needs_plugins: bool) -> Call:
+    def _call(
+        self, target: str, payload: bytes, seconds: float, *, needs_plugins: bool, setup: Setup | None
+    ) -> Call:
         plugins = self._plugins() if needs_plugins else None
-        return Call(target=target, payload=payload, seconds=seconds, plugins=plugins)
+        return Call(target=target, payload=payload, seconds=seconds, plugins=plugins, setup=setup)
 
     def _submit(self, call: Call, what: str, max_result_bytes: int) -> Future[bytes]:
         with self._lock:

@@ -20,6 +20,7 @@ from kernelet.contracts.executor import (
 from kernelet.contracts.platform import PlatformOffer
 from kernelet.contracts.sampling import TokenLogprobs
 from kernelet.testing.null.batch import Batch, HeldRequest
+from kernelet.testing.null.masks import masked
 from kernelet.testing.null.model import cache_specs
 from kernelet.testing.null.platform import memory_bytes
 from kernelet.testing.null.plugin import ARCHITECTURE, NAME
@@ -36,7 +37,7 @@ class NullWorker(Worker, Sleep):
         self._specs = cache_specs(self._model.hf_config, context.config.cache.block_size)
         self._stores: tuple[GroupStore, ...] = ()
         self._batch = Batch(())
-        self._results: deque[StepResult] = deque()
+        self._results: deque[tuple[StepPlan, StepResult]] = deque()
 
     def init_device(self) -> None:
         """Nothing to take."""
@@ -99,7 +100,7 @@ class NullWorker(Worker, Sleep):
             for store, table in zip(self._stores, held.tables, strict=True):
                 store.write(table, start, held.digests[start:end])
         results = tuple(self._compute(entry) for entry in plan.scheduled)
-        self._results.append(StepResult(step=plan.step, requests=results))
+        self._results.append((plan, StepResult(step=plan.step, requests=results)))
 
     def sample(self, plan: SamplePlan) -> StepResult:
         """The result of the oldest step.
@@ -107,9 +108,12 @@ class NullWorker(Worker, Sleep):
         Raises:
             PlanError: it is another step, or none is in flight.
         """
-        if not self._results or self._results[0].step != plan.step:
+        if not self._results or self._results[0][1].step != plan.step:
             raise PlanError(f"step {plan.step} is not the oldest in flight")
-        return self._results.popleft()
+        step, result = self._results.popleft()
+        if not plan.mask_rows:
+            return result
+        return masked(result, step, plan, self._batch, self._stores, self.next_token, self._model.vocab_size)
 
     def _compute(self, entry: ScheduledRequest) -> SampledRequest:
         held = self._batch.held[entry.request_id]

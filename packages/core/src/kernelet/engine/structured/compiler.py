@@ -1,0 +1,111 @@
+"""Rules to compiled grammars: in a helper that may be killed, then loaded here. For one model's vocabulary."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from kernelet.config import StructuredConfig
+from kernelet.contracts.structured import CompiledGrammar, GrammarEngine, TokenVocabulary
+from kernelet.contracts.plugins import PluginView
+from kernelet.engine.sandbox.messages import Setup
+from kernelet.engine.sandbox.pool import Sandbox
+from kernelet.engine.structured.targets import COMPILE, make_engine, setup_of
+from kernelet.errors import KerneletError, RequestFailedError, SandboxTargetError
+
+logger = logging.getLogger(__name__)
+
+MAX_COMPILED_BYTES: Final = 256 << 20
+"""Of one grammar, on its way from the helper."""
+
+
+class GrammarCompiler:
+    """Compiles, one call a thread. Safe to use from several threads.
+
+    Args:
+        plugins: Engines.
+        config: Deadline.
+        load_vocabulary: Makes the vocabulary, which takes a while; called once, when it is needed first.
+        sandbox: Its helpers load the plugins.
+    """
+
+    def __init__(
+        self,
+        plugins: PluginView,
+        config: StructuredConfig,
+        load_vocabulary: Callable[[], TokenVocabulary],
+        sandbox: Sandbox,
+    ) -> None:
+        self._plugins = plugins
+        self._config = config
+        self._load_vocabulary = load_vocabulary
+        self._sandbox = sandbox
+        self._lock = threading.Lock()
+        self._vocabulary: TokenVocabulary | None = None
+        self._engines: dict[str, tuple[GrammarEngine, Setup]] = {}
+
+    @property
+    def vocabulary(self) -> TokenVocabulary:
+        """The tokens; waits until they are known."""
+        with self._lock:
+            return self._known_vocabulary()
+
+    def compile(self, name: str, rules: bytes) -> CompiledGrammar:
+        """What an engine makes of rules. Blocks.
+
+        Raises:
+            RequestFailedError: the engine does not take them, or failed.
+            SandboxError: it took too long or too much memory, or crashed.
+        """
+        engine, setup = self._engine(name)
+        what = f"compiling the constraint with {name}"
+        try:
+            compiled = self._sandbox.call_sync(
+                COMPILE,
+                rules,
+                self._config.compile_timeout,
+                what=what,
+                needs_plugins=True,
+                setup=setup,
+                max_result_bytes=MAX_COMPILED_BYTES,
+            )
+        except SandboxTargetError as error:
+            if error.error == "ValueError":
+                raise RequestFailedError(f"the grammar engine {name!r} does not take this constraint: {error.text}") from None
+            logger.warning("the grammar engine %r failed: %s", name, error)
+            raise failed(name, error.error) from None
+        try:
+            return engine.load(compiled)
+        except Exception as error:
+            logger.exception("the grammar engine %r failed", name)
+            raise failed(name, type(error).__name__) from error
+
+    def close(self) -> None:
+        """Ends the helpers; what is being compiled fails."""
+        self._sandbox.close()
+
+    def _engine(self, name: str) -> tuple[GrammarEngine, Setup]:
+        with self._lock:
+            if name not in self._engines:
+                vocabulary = self._known_vocabulary()
+                try:
+                    engine = make_engine(self._plugins, name, vocabulary)
+                except KerneletError:
+                    raise
+                except Exception as error:
+                    logger.exception("the grammar engine %r cannot be made", name)
+                    raise failed(name, type(error).__name__) from error
+                self._engines[name] = (engine, setup_of(name, vocabulary))
+            return self._engines[name]
+
+    def _known_vocabulary(self) -> TokenVocabulary:
+        if self._vocabulary is None:
+            self._vocabulary = self._load_vocabulary()
+        return self._vocabulary
+
+
+def failed(name: str, error: str) -> RequestFailedError:
+    """What a request is told of an engine's failure: what the engine itself says is for the log."""
+    return RequestFailedError(f"the grammar engine {name!r} failed ({error})")

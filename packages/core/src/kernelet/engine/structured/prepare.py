@@ -1,0 +1,160 @@
+"""A request's constraint before it runs: to rules, in the sandbox, and to the engine that enforces all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from kernelet.config import StructuredConfig
+from kernelet.contracts.sampling import StructuredOutputsParams
+from kernelet.contracts.structured import GrammarEngineOffer
+from kernelet.engine.sandbox.pool import Sandbox
+from kernelet.engine.structured.cache import SizedCache
+from kernelet.errors import ParameterError, SandboxTargetError, UnenforcedConstraintError
+from kernelet.request.structured import State
+from kernelet.request.structured_outputs import check_structured_outputs
+from kernelet.structured.constraint import Constraint, make_constraint
+from kernelet.structured.lowering import LOWER, LowerCall, Lowered
+from kernelet.structured.refusal import InvalidConstraintError
+from kernelet.structured.select import EngineBounds, choose, in_order
+
+NAME: Final = "structured_outputs"
+"""The field that errors name."""
+
+AUTO: Final = "auto"
+"""The name of no engine: the best one."""
+
+CACHE_BYTES: Final = 64 << 20
+"""Of rules that are kept."""
+
+_WHAT: Final = "reading the constraint"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreparedConstraint:
+    """What becomes of a request's constraint.
+
+    Attributes:
+        constraint: As it was asked for.
+        engine: Who enforces it; None: nobody, the text is free and is checked at its end.
+        states: What is enforced.
+    """
+
+    constraint: Constraint
+    engine: str | None
+    states: tuple[State, ...] = ()
+
+
+class StructuredOutputs:
+    """Prepares constraints. Safe to use from several threads and event loops.
+
+    Args:
+        offers: Of grammar engines.
+        config: The operator's bounds and choice.
+        sandbox: Where constraints are read.
+        how_to_get: What to do where there is no engine.
+    """
+
+    def __init__(
+        self,
+        offers: Sequence[GrammarEngineOffer] = (),
+        config: StructuredConfig | None = None,
+        sandbox: Sandbox | None = None,
+        how_to_get: str = "",
+    ) -> None:
+        self._offers = tuple(in_order(offers))
+        self._config = config or StructuredConfig()
+        self._sandbox = sandbox or Sandbox(memory_bytes=self._config.compile_memory)
+        self._how_to_get = how_to_get
+        self._bounds = tuple(EngineBounds.of(offer) for offer in self._offers)
+        self._cache = SizedCache[Lowered](CACHE_BYTES)
+
+    def prepare(self, params: object) -> PreparedConstraint:
+        """Everything that can be said about a constraint before it runs. Blocks.
+
+        Raises:
+            ParameterError: it is malformed, too large, or not enforced; names every place that is not.
+            SandboxError: it took too long, or too much memory.
+        """
+        checked, constraint = self._begin(params)
+        found = self._cache.get(constraint)
+        if found is None:
+            try:
+                reply = self._sandbox.call_sync(LOWER, self._call(constraint), self._config.compile_timeout, what=_WHAT)
+            except SandboxTargetError as error:
+                raise unreadable(error) from None
+            found = self._keep(constraint, reply)
+        return self._decide(checked, constraint, found)
+
+    async def prepare_async(self, params: object) -> PreparedConstraint:
+        """``prepare`` for an event loop, which it does not block."""
+        checked, constraint = self._begin(params)
+        found = self._cache.get(constraint)
+        if found is None:
+            try:
+                reply = await self._sandbox.call(LOWER, self._call(constraint), self._config.compile_timeout, what=_WHAT)
+            except SandboxTargetError as error:
+                raise unreadable(error) from None
+            found = self._keep(constraint, reply)
+        return self._decide(checked, constraint, found)
+
+    def close(self) -> None:
+        """Ends the helpers. May be called twice."""
+        self._sandbox.close()
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _begin(self, params: object) -> tuple[StructuredOutputsParams, Constraint]:
+        checked = check_structured_outputs(NAME, params)
+        if not self._offers and not self._validates:
+            get = self._how_to_get
+            raise ParameterError(NAME, f"no grammar engine is installed{f': {get}' if get else ''}")
+        self._named(checked)
+        try:
+            return checked, make_constraint(checked, self._config)
+        except InvalidConstraintError as error:
+            raise ParameterError(NAME, str(error)) from None
+
+    @property
+    def _validates(self) -> bool:
+        return self._config.fallback == "validate"
+
+    def _named(self, params: StructuredOutputsParams) -> str | None:
+        """The engine that the request, else the operator, names; None: the best one."""
+        name = params.backend or self._config.backend
+        if name is None or name == AUTO:
+            return None
+        known = [offer.name for offer in self._offers]
+        if name not in known:
+            raise ParameterError(NAME, f"backend: no grammar engine is named {name!r}; there are {', '.join([AUTO, *known])}")
+        return name
+
+    def _call(self, constraint: Constraint) -> bytes:
+        call = LowerCall(constraint=constraint, limits=self._config.limits, engines=self._bounds)
+        return msgspec.msgpack.encode(call)
+
+    def _keep(self, constraint: Constraint, reply: bytes) -> Lowered:
+        found = msgspec.msgpack.decode(reply, type=Lowered)
+        self._cache.put(constraint, found, len(reply) + len(constraint.text))
+        return found
+
+    def _decide(self, params: StructuredOutputsParams, constraint: Constraint, found: Lowered) -> PreparedConstraint:
+        if found.invalid:
+            raise ParameterError(NAME, found.invalid)
+        reasons = [f"{path}: {reason}" if path else reason for path, reason in found.refusals]
+        if not reasons:
+            choice = choose(self._named(params), self._offers, found.unfit) if self._offers else None
+            if choice is not None and choice.name is not None:
+                return PreparedConstraint(constraint=constraint, engine=choice.name, states=found.states)
+            reasons = [choice.reason if choice is not None else "no grammar engine is installed"]
+        if self._validates:
+            return PreparedConstraint(constraint=constraint, engine=None)
+        raise UnenforcedConstraintError(NAME, reasons, found.refusals)
+
+
+def unreadable(error: SandboxTargetError) -> ParameterError:
+    """A constraint at which core itself fails."""
+    return ParameterError(NAME, f"the constraint could not be read ({error.error}): please report it")

@@ -1,0 +1,71 @@
+"""Grammars for engine cores on the null worker, compiled by the reference engine without a process."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from kernelet.config.structured import StructuredConfig
+from kernelet.contracts.offer import Settings
+from kernelet.contracts.structured import Chars, Concat, GrammarRules, Repeat, Text, Union
+from kernelet.engine.structured.grammars import Grammars
+from kernelet.request.structured import RulesState, StructuredRequest
+from kernelet.structured import rules as over
+from kernelet.testing.grammar_engine.reference import ReferenceEngine
+from kernelet.text.vocabulary import vocabulary_of
+
+EOS = 257
+
+
+class Compiler:
+    """A compiler that can be held, and counts."""
+
+    def __init__(self):
+        self.vocabulary = vocabulary_of([*(bytes([value]) for value in range(256)), *([b""] * 4)], (EOS,))
+        self.engine = ReferenceEngine(Settings(plugin="reference"), self.vocabulary)
+        self.compiled, self.closed = [], 0
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def compile(self, name, rules):
+        assert self.gate.wait(60)
+        self.compiled.append((name, rules))
+        if name == "broken":
+            raise RuntimeError("with a secret of the engine")
+        return self.engine.load(self.engine.compile(over.decode(rules)))
+
+    def close(self):
+        self.closed += 1
+        self.gate.set()
+
+
+@pytest.fixture
+def compiler():
+    return Compiler()
+
+
+@pytest.fixture
+def make_grammars(compiler):
+    made = []
+
+    def make(**config):
+        made.append(Grammars(compiler, StructuredConfig(**config)))
+        return made[-1]
+
+    yield make
+    compiler.gate.set()
+    for one in made:
+        one.close()
+
+
+def held_to(expression, engine="reference"):
+    """A request's constraint, from an expression over characters."""
+    rules = GrammarRules({"root": expression})
+    state = RulesState(rules=over.encode(rules), digest=over.digest(rules))
+    return StructuredRequest(engine=engine, states=(state,))
+
+
+YES_OR_NO = Union((Text("yes"), Text("no")))
+DIGITS = Repeat(Chars(((48, 57),)), 1, None)
+THREE = Concat((Repeat(Chars(((97, 99),)), 3, 3), Text("x")))
