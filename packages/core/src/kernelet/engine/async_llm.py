@@ -71,16 +71,16 @@ class AsyncLLM(PoolingClient, StartedEngine, EngineClient):
         name = self._new_id() if request_id is None else check_request_id(request_id)
         params = SamplingParams() if sampling_params is None else sampling_params
         prepare = partial(self._frontend.input_processor.prepare, prompt, params, request_id=name, priority=priority)
-        if isinstance(params, SamplingParams) and params.structured_outputs is not None:
-            constraint = await self._frontend.structured.prepare_async(params.structured_outputs)
+        wanted = getattr(params, "structured_outputs", None)  # that it is SamplingParams is checked later
+        if wanted is not None:
+            constraint = await self._frontend.structured.prepare_async(wanted)
             prepare = partial(prepare, constraint=constraint)
         prepared = await self._aside(prepare)
         with self._open.enter(name) as (items, sink), self._frontend.own(prepared, sink) as request:
             async for output in self._outputs(request, items):
                 yield output
 
-    @staticmethod
-    async def _outputs(request: OwnedRequest, items: asyncio.Queue[Item]) -> AsyncGenerator[RequestOutput, None]:
+    async def _outputs(self, request: OwnedRequest, items: asyncio.Queue[Item]) -> AsyncGenerator[RequestOutput, None]:
         """One item for all steps that were finished since the item before."""
         while not request.finished:
             waiting = [await items.get()]
@@ -93,6 +93,7 @@ class AsyncLLM(PoolingClient, StartedEngine, EngineClient):
                     request.take(item)
             if request.error is not None:
                 raise RequestFailedError(request.error)
+            await self._frontend.check_async(request)
             yield request.snapshot()
 
     async def chat(

@@ -78,7 +78,7 @@ class RunningCore:
     wake_up: Callable[[], None] = lambda: None
     check_health: Callable[[], None] = lambda: None
     control: Handler = no_controls
-    on_news: Callable[[Callable[[], None]], None] = lambda wake: None
+    on_news: Callable[[Callable[[], None]], None] = lambda _: None
 
 
 class CoreDriver:

@@ -19,6 +19,7 @@ from kernelet.engine.prompts import ParsedPrompt
 from kernelet.engine.sandbox.pool import Sandbox
 from kernelet.engine.structured.prepare import StructuredOutputs
 from kernelet.errors import PromptError
+from kernelet.request.structured import UNFINISHED, VIOLATED
 from kernelet.text.chat_template import ChatTemplate
 from kernelet.text.tokenizer import Tokenizer
 
@@ -73,6 +74,18 @@ class Frontend:
         cache = self.config.cache
         share_from = cache.block_size if cache.enable_prefix_caching else None
         return OwnedRequest(self.client, request, sink, self.tokenizer, share_from)
+
+    def check(self, request: OwnedRequest) -> None:
+        """Compares what has ended of a request with a constraint that nobody enforced. Blocks."""
+        for constraint, text, choice in request.to_check():
+            verdict = self.structured.check(constraint, text)
+            choice.structured = UNFINISHED if verdict == VIOLATED and choice.finish_reason == "length" else verdict
+
+    async def check_async(self, request: OwnedRequest) -> None:
+        """``check`` for an event loop."""
+        for constraint, text, choice in request.to_check():
+            verdict = await self.structured.check_async(constraint, text)
+            choice.structured = UNFINISHED if verdict == VIOLATED and choice.finish_reason == "length" else verdict
 
     @cached_property
     def chats(self) -> ChatPrompts:

@@ -91,6 +91,9 @@ class LLM(PoolingLLM, StartedEngine):
                 output = owned.update(arrivals.get())
                 if owned.error is not None:
                     raise RequestFailedError(owned.error)
+                if owned.to_check():
+                    self._frontend.check(owned)
+                    output = owned.snapshot()
                 yield output
 
     def chat(
@@ -183,6 +186,8 @@ class LLM(PoolingLLM, StartedEngine):
                     if owner.finished and id(owner) in left:
                         left.remove(id(owner))
                         progress.advance()
+            for owner in owners:
+                self._frontend.check(owner)
             results = [owner.snapshot() for owner in owners]
             raise_first_failure([owner.error for owner in owners], results)
         return results

@@ -120,7 +120,7 @@ class EngineOptions:
     structured_max_bytes: int = option(64 << 10, Kind.INTEGER, "bytes of a constraint", minimum=1)
     structured_max_depth: int = option(64, Kind.INTEGER, "nesting of a schema", minimum=1, maximum=500)
     structured_max_nodes: int = option(10_000, Kind.INTEGER, "values in a schema", minimum=1)
-    structured_max_repeat: int = option(10_000, Kind.INTEGER, "largest number of repetitions in a constraint", minimum=1)
+    structured_max_repeat: int = option(10_000, Kind.INTEGER, "largest repetition in a constraint", minimum=1)
     structured_max_enum: int = option(2_000, Kind.INTEGER, "values of an enum, texts of a choice", minimum=1)
     structured_max_expressions: int = option(
         50_000, Kind.INTEGER, "expressions of the rules that a constraint becomes", minimum=1

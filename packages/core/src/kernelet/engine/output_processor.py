@@ -12,6 +12,7 @@ from kernelet.errors import RequestFailedError
 from kernelet.request.outputs import CompletionOutput, EngineOutput, Logprob, RequestOutput
 from kernelet.request.status import FinishReason
 from kernelet.request.structured import UNFINISHED
+from kernelet.structured.constraint import Constraint
 from kernelet.text.logprobs import describe_logprobs
 from kernelet.text.output import OutputAssembler, TextOptions
 from kernelet.text.parsed_output import ParsedAssembler
@@ -132,6 +133,17 @@ class RequestState:
             choice.finish_reason, choice.error = str(FinishReason.ERROR), str(error)
         return choice.finish_reason is not None and output.finish_reason is None
 
+    def to_check(self) -> list[tuple[Constraint, str, ChoiceState]]:
+        """Answers that have ended and were to be compared with their constraint, which nobody enforced."""
+        prepared = self._request.structured
+        if prepared is None or prepared.engine is not None:
+            return []
+        return [
+            (prepared.constraint, choice.text if choice.parser is None else choice.parser.message.content, choice)
+            for choice in self._choices.values()
+            if choice.finish_reason in {FinishReason.STOP, FinishReason.LENGTH} and choice.structured is None
+        ]
+
     def snapshot(self) -> RequestOutput:
         """The request as of now; later updates do not change it."""
         return RequestOutput(
@@ -148,13 +160,21 @@ class RequestState:
         stopped = self._add_tokens(choice, output)
         if not stopped and output.finish_reason is not None:
             self._finish(choice, output)
-        if choice.finish_reason is not None and self._request.structured is not None:
-            # of a text that a stop string cut, the engine knows nothing
-            choice.structured = output.structured if output.finish_reason is not None else None
-            choice.structured = UNFINISHED if stopped or choice.structured is None else choice.structured
+        if choice.finish_reason is not None:
+            choice.structured = self._state_of_constraint(output, stopped=choice.finish_reason != output.finish_reason)
         if choice.parser is not None and choice.finish_reason is not None:
             stopped = isinstance(choice.stop_reason, str)
             choice.parser.finish(cut=stopped or choice.finish_reason in CUT)
+
+    def _state_of_constraint(self, output: EngineOutput, *, stopped: bool) -> str | None:
+        """What became of the constraint of an answer that ends; None: there is none, or the text has to be compared."""
+        prepared = self._request.structured
+        if prepared is None:
+            return None
+        if prepared.engine is None:
+            return None if output.finish_reason in {None, FinishReason.STOP, FinishReason.LENGTH} else UNFINISHED
+        # of a text that a stop string cut, the engine knows nothing
+        return UNFINISHED if stopped or output.structured is None else output.structured
 
     def _add_tokens(self, choice: ChoiceState, output: EngineOutput) -> bool:
         """New tokens; True if a stop string ended the answer, whose last token is then the one that completed it."""

@@ -8,10 +8,11 @@ from typing import Self
 
 from kernelet.engine.core_client import CoreClient, Sink
 from kernelet.engine.input_processor import PreparedRequest
-from kernelet.engine.output_processor import RequestState
+from kernelet.engine.output_processor import ChoiceState, RequestState
 from kernelet.errors import EngineDeadError
 from kernelet.request.outputs import EngineOutput, RequestOutput
 from kernelet.request.status import FinishReason
+from kernelet.structured.constraint import Constraint
 from kernelet.text.tokenizer import Tokenizer
 
 
@@ -103,6 +104,10 @@ class OwnedRequest:
         stopped = [output.request_id for output in outputs if self._state.update(output)]
         if stopped:
             self._client.abort(stopped, FinishReason.STOP)
+
+    def to_check(self) -> list[tuple[Constraint, str, ChoiceState]]:
+        """See ``RequestState.to_check``."""
+        return self._state.to_check()
 
     def snapshot(self) -> RequestOutput:
         """How the request stands; what comes later does not change it."""

@@ -45,7 +45,8 @@ def check_structured_outputs(name: str, value: object) -> StructuredOutputsParam
         raise ParameterError(name, f"got {got}, expected exactly one of {', '.join(CONSTRAINTS)}")
     for flag in ("disable_any_whitespace", "disable_additional_properties"):
         boolean(f"{name}: {flag}", getattr(params, flag))
-    if params.backend is not None and (not isinstance(params.backend, str) or not params.backend):
+    backend: object = params.backend
+    if backend is not None and not (isinstance(backend, str) and backend):
         raise ParameterError(name, f"backend: got {shown(params.backend)}, expected the name of a grammar engine")
     return checked_constraint(name, given[0], params)
 

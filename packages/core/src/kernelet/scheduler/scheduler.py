@@ -15,6 +15,7 @@ from kernelet.errors import KerneletError
 from kernelet.request.outputs import EngineOutput
 from kernelet.request.request import EngineRequest, Request
 from kernelet.request.status import FinishReason, RequestStatus
+from kernelet.request.structured import UNFINISHED
 from kernelet.scheduler.admission import Admission
 from kernelet.scheduler.budget import TokenBudget
 from kernelet.scheduler.draft import StepDraft, StepInFlight

@@ -86,12 +86,17 @@ def parsed(constraint: Constraint) -> Any:
         InvalidConstraintError: it is none.
     """
     try:
-        return json.loads(constraint.text, parse_constant=_no_constant)
+        return json.loads(constraint.text, parse_constant=no_constant)
     except ValueError as error:
         raise InvalidConstraintError(f"{constraint.kind}: is no JSON: {error}") from None
     except RecursionError:
         raise InvalidConstraintError(f"{constraint.kind}: is nested too deep") from None
 
 
-def _no_constant(name: str) -> None:
+def no_constant(name: str) -> None:
+    """``NaN`` and the like, which Python reads.
+
+    Raises:
+        ValueError: always.
+    """
     raise ValueError(f"{name} is no number of JSON")

@@ -9,13 +9,14 @@ from typing import Final
 import msgspec
 
 from kernelet.config.structured import ConstraintLimits
-from kernelet.contracts.structured import GrammarRules
+from kernelet.contracts.structured import EMPTY, ROOT, GrammarRules, Text, Union
 from kernelet.request.structured import RulesState
 from kernelet.structured import rules as over
 from kernelet.structured.constraint import Constraint, parsed
 from kernelet.structured.limits import check_choice, check_value, too_large
 from kernelet.structured.refusal import InvalidConstraintError, Refusal, UnenforcedError
 from kernelet.structured.select import EngineBounds
+from kernelet.structured.validating import check_comparable
 
 LOWER: Final = "kernelet.structured.lowering:lower"
 """``lower`` as a target of the sandbox."""
@@ -28,11 +29,13 @@ class LowerCall(msgspec.Struct, frozen=True, kw_only=True):
         constraint: What is to become rules.
         limits: What it may ask for.
         engines: Whose bounds are compared with the rules.
+        validates: Texts are compared with what cannot be enforced; what they cannot be compared with is invalid.
     """
 
     constraint: Constraint
     limits: ConstraintLimits
     engines: tuple[EngineBounds, ...]
+    validates: bool = False
 
 
 class Lowered(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +61,18 @@ def lower(payload: bytes) -> bytes:
 
 def lowered(call: LowerCall) -> Lowered:
     """What becomes of a constraint."""
+    found = _lowered(call)
+    served = any(one.name not in found.unfit for one in call.engines) and found.states
+    if call.validates and not found.invalid and not served:
+        try:
+            check_comparable(call.constraint)
+        except InvalidConstraintError as error:
+            reasons = [*(f"{path}: {reason}" for path, reason in found.refusals), *found.unfit.values(), str(error)]
+            return Lowered(invalid="; ".join(reasons))
+    return found
+
+
+def _lowered(call: LowerCall) -> Lowered:
     try:
         rules = rules_of(call.constraint, call.limits)
     except UnenforcedError as error:
@@ -108,11 +123,9 @@ def _regex(constraint: Constraint, limits: ConstraintLimits) -> GrammarRules:
 
 
 def _choice(constraint: Constraint, limits: ConstraintLimits) -> GrammarRules:
-    from kernelet.structured.choice import choice_rules
-
     texts = parsed(constraint)
     check_choice(len(texts), limits)
-    return choice_rules(texts)
+    return GrammarRules({ROOT: Union(tuple(Text(text) if text else EMPTY for text in dict.fromkeys(texts)))})
 
 
 def _grammar(constraint: Constraint, limits: ConstraintLimits) -> GrammarRules:

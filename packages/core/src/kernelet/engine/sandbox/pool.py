@@ -121,9 +121,7 @@ class Sandbox:
             self._drop(helper)
         self._threads.shutdown()
 
-    def _call(
-        self, target: str, payload: bytes, seconds: float, *, needs_plugins: bool, setup: Setup | None
-    ) -> Call:
+    def _call(self, target: str, payload: bytes, seconds: float, *, needs_plugins: bool, setup: Setup | None) -> Call:
         plugins = self._plugins() if needs_plugins else None
         return Call(target=target, payload=payload, seconds=seconds, plugins=plugins, setup=setup)
 

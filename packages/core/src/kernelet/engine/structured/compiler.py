@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Final
 
 from kernelet.config import StructuredConfig
-from kernelet.contracts.structured import CompiledGrammar, GrammarEngine, TokenVocabulary
 from kernelet.contracts.plugins import PluginView
+from kernelet.contracts.structured import CompiledGrammar, GrammarEngine, TokenVocabulary
 from kernelet.engine.sandbox.messages import Setup
 from kernelet.engine.sandbox.pool import Sandbox
 from kernelet.engine.structured.targets import COMPILE, make_engine, setup_of
@@ -73,7 +73,8 @@ class GrammarCompiler:
             )
         except SandboxTargetError as error:
             if error.error == "ValueError":
-                raise RequestFailedError(f"the grammar engine {name!r} does not take this constraint: {error.text}") from None
+                message = f"the grammar engine {name!r} does not take this constraint: {error.text}"
+                raise RequestFailedError(message) from None
             logger.warning("the grammar engine %r failed: %s", name, error)
             raise failed(name, error.error) from None
         try:

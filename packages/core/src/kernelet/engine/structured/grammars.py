@@ -115,7 +115,9 @@ class Grammars:
         for request_id in request_ids:
             wanted = self._wanted.pop(request_id, None)
             for key in () if wanted is None else wanted.missing:
-                flight = self._flights[key]
+                flight = self._flights.get(key)
+                if flight is None:
+                    continue  # it has just landed
                 flight.request_ids.discard(request_id)
                 if not flight.request_ids and flight.job.cancel():
                     del self._flights[key]

@@ -31,9 +31,7 @@ class MaskFiller:
         clock: Seconds, rising.
     """
 
-    def __init__(
-        self, vocab_size: int, config: StructuredConfig, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, vocab_size: int, config: StructuredConfig, clock: Callable[[], float] = time.monotonic) -> None:
         self._num_words = -(-vocab_size // 32)
         self._timeout = config.mask_timeout
         self._num_threads = config.mask_threads

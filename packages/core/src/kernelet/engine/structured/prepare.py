@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -13,13 +14,16 @@ from kernelet.contracts.sampling import StructuredOutputsParams
 from kernelet.contracts.structured import GrammarEngineOffer
 from kernelet.engine.sandbox.pool import Sandbox
 from kernelet.engine.structured.cache import SizedCache
-from kernelet.errors import ParameterError, SandboxTargetError, UnenforcedConstraintError
-from kernelet.request.structured import State
+from kernelet.errors import ParameterError, SandboxError, SandboxTargetError, UnenforcedConstraintError
+from kernelet.request.structured import VALIDATED, VIOLATED, State
 from kernelet.request.structured_outputs import check_structured_outputs
 from kernelet.structured.constraint import Constraint, make_constraint
 from kernelet.structured.lowering import LOWER, LowerCall, Lowered
 from kernelet.structured.refusal import InvalidConstraintError
 from kernelet.structured.select import EngineBounds, choose, in_order
+from kernelet.structured.validating import VALIDATE, ValidateCall
+
+logger = logging.getLogger(__name__)
 
 NAME: Final = "structured_outputs"
 """The field that errors name."""
@@ -31,6 +35,7 @@ CACHE_BYTES: Final = 64 << 20
 """Of rules that are kept."""
 
 _WHAT: Final = "reading the constraint"
+_CHECK: Final = "comparing the text with its constraint"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,11 +100,28 @@ class StructuredOutputs:
         found = self._cache.get(constraint)
         if found is None:
             try:
-                reply = await self._sandbox.call(LOWER, self._call(constraint), self._config.compile_timeout, what=_WHAT)
+                call = self._call(constraint)
+                reply = await self._sandbox.call(LOWER, call, self._config.compile_timeout, what=_WHAT)
             except SandboxTargetError as error:
                 raise unreadable(error) from None
             found = self._keep(constraint, reply)
         return self._decide(checked, constraint, found)
+
+    def check(self, constraint: Constraint, text: str) -> str:
+        """``"validated"`` or ``"violated"``: a finished text against a constraint that nobody enforced. Blocks."""
+        payload = msgspec.msgpack.encode(ValidateCall(constraint=constraint, text=text))
+        try:
+            return verdict(self._sandbox.call_sync(VALIDATE, payload, self._config.compile_timeout, what=_CHECK))
+        except SandboxError as error:
+            return unchecked(error)
+
+    async def check_async(self, constraint: Constraint, text: str) -> str:
+        """``check`` for an event loop."""
+        payload = msgspec.msgpack.encode(ValidateCall(constraint=constraint, text=text))
+        try:
+            return verdict(await self._sandbox.call(VALIDATE, payload, self._config.compile_timeout, what=_CHECK))
+        except SandboxError as error:
+            return unchecked(error)
 
     def close(self) -> None:
         """Ends the helpers. May be called twice."""
@@ -129,11 +151,14 @@ class StructuredOutputs:
             return None
         known = [offer.name for offer in self._offers]
         if name not in known:
-            raise ParameterError(NAME, f"backend: no grammar engine is named {name!r}; there are {', '.join([AUTO, *known])}")
+            choices = ", ".join([AUTO, *known])
+            raise ParameterError(NAME, f"backend: no grammar engine is named {name!r}; there are {choices}")
         return name
 
     def _call(self, constraint: Constraint) -> bytes:
-        call = LowerCall(constraint=constraint, limits=self._config.limits, engines=self._bounds)
+        call = LowerCall(
+            constraint=constraint, limits=self._config.limits, engines=self._bounds, validates=self._validates
+        )
         return msgspec.msgpack.encode(call)
 
     def _keep(self, constraint: Constraint, reply: bytes) -> Lowered:
@@ -155,6 +180,18 @@ class StructuredOutputs:
         raise UnenforcedConstraintError(NAME, reasons, found.refusals)
 
 
+def verdict(reply: bytes) -> str:
+    """What a helper found."""
+    return VALIDATED if reply == b"1" else VIOLATED
+
+
+def unchecked(error: SandboxError) -> str:
+    """What is said of a text that could not be compared: it is not known to be right."""
+    logger.warning("a text counts as violating its constraint: %s", error)
+    return VIOLATED
+
+
 def unreadable(error: SandboxTargetError) -> ParameterError:
     """A constraint at which core itself fails."""
+    logger.error("a constraint could not be read: %s", error)
     return ParameterError(NAME, f"the constraint could not be read ({error.error}): please report it")

@@ -70,9 +70,7 @@ def make_grammars(
     return Grammars(GrammarCompiler(plugins, config.structured, vocabulary, sandbox), config.structured)
 
 
-def load_vocabulary(
-    model: ModelConfig, load_tokenizer: Callable[[ModelConfig], Tokenizer | None]
-) -> TokenVocabulary:
+def load_vocabulary(model: ModelConfig, load_tokenizer: Callable[[ModelConfig], Tokenizer | None]) -> TokenVocabulary:
     """The vocabulary of a model.
 
     Raises:

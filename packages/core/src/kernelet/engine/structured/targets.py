@@ -6,8 +6,8 @@ from typing import Final
 
 import msgspec
 
-from kernelet.contracts.structured import GrammarEngine, GrammarEngineOffer, TokenVocabulary
 from kernelet.contracts.plugins import PluginView
+from kernelet.contracts.structured import GrammarEngine, GrammarEngineOffer, TokenVocabulary
 from kernelet.engine.sandbox.messages import Setup
 from kernelet.structured import rules
 
