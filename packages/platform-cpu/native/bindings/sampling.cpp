@@ -32,6 +32,18 @@ void bind_sampling(nb::module_& m) {
         });
       },
       nb::call_guard<nb::gil_scoped_release>());
+  // masks are uint32 [count, (size + 31) / 32], rows int64 [count]: which rows of the logits; none twice.
+  m.def(
+      "apply_token_mask",
+      [](Address logits, int64_t stride, int64_t size, int dtype, Address masks, int64_t words, Address rows,
+         int64_t count) {
+        const auto mask = kernels().sampling.mask[dtype];
+        const int64_t bytes = stride * size_of(static_cast<Dtype>(dtype));
+        pool().run(count, [&](int64_t i) {
+          mask(at<char>(logits) + at<const int64_t>(rows)[i] * bytes, at<const uint32_t>(masks) + i * words, size);
+        });
+      },
+      nb::call_guard<nb::gil_scoped_release>());
 }
 
 }  // namespace kernelet

@@ -251,8 +251,29 @@ DrawResult sample(const DrawCall& call, double* scratch) {
   return {token, static_cast<double>(maximum)};
 }
 
+// Elements as bits: a word is tested lane by lane, without a branch.
+template <class Bits, Bits kLeast>
+inline void mask_part(Bits* row, uint32_t word, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) row[i] = (word >> i) & 1 ? row[i] : kLeast;
+}
+
+template <class Bits, Bits kLeast>
+void mask(void* row, const uint32_t* words, int64_t size) {
+  Bits* bits = static_cast<Bits*>(row);
+  const int64_t whole = size / 32;
+  for (int64_t i = 0; i < whole; ++i)
+    if (words[i] != ~uint32_t{0}) mask_part<Bits, kLeast>(bits + 32 * i, words[i], 32);
+  if (size % 32) mask_part<Bits, kLeast>(bits + 32 * whole, words[whole], size % 32);
+}
+
 }  // namespace
 
-SamplingKernels sampling_kernels() { return {.sample = {sample<float>, sample<bf16>, sample<fp16>, sample<double>}}; }
+SamplingKernels sampling_kernels() {
+  return {
+      .sample = {sample<float>, sample<bf16>, sample<fp16>, sample<double>},
+      .mask = {mask<uint32_t, 0xff800000u>, mask<uint16_t, 0xff80>, mask<uint16_t, 0xfc00>,
+               mask<uint64_t, 0xfff0000000000000ull>},
+  };
+}
 
 }  // namespace kernelet::KERNELET_ISA

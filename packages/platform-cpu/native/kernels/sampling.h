@@ -25,6 +25,8 @@ struct DrawResult {
 // By dtype, in the order of Dtype. `scratch` has room for `sample_scratch(size)` numbers; a temperature of 0 needs none.
 struct SamplingKernels {
   DrawResult (*sample[4])(const DrawCall&, double* scratch);
+  // -inf where a bit is 0; bit i % 32 of word i / 32 is element i.
+  void (*mask[4])(void* row, const uint32_t* words, int64_t size);
 };
 
 inline int64_t sample_scratch(int64_t size) { return 5 * (size + 64); }

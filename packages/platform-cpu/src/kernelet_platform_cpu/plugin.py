@@ -29,6 +29,7 @@ OPS: Mapping[str, str] = MappingProxyType(
         "moe": "moe:NativeMoE",
         "decoder_layer": "decoder:NativeDecoderLayer",
         "sample": "sampling:sample",
+        "apply_token_mask": "sampling:apply_token_mask",
     }
 )
 """Ops of the ladder and where they are in kernelet_platform_cpu.ops."""
@@ -106,7 +107,7 @@ def kernelet_ops() -> Sequence[OpOffer]:
         OpOffer(
             name=f"native-{op.replace('_', '-')}",
             target=f"kernelet_platform_cpu.ops.{target}",
-            api="1.2",
+            api="1.3",
             op=op,
             dtypes=("float32", "bfloat16", "float16", "float64"),
             required_features=NATIVE,

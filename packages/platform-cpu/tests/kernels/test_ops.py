@@ -123,3 +123,20 @@ def test_samples(native, dtype):
             assert not top_k[row] or held[row][tokens[row]] >= held[row][order[top_k[row] - 1]]
             assert top_p[row] == 1 or before < 1
             assert chances[tokens[row]] >= min_p[row] * chances.max() * 0.999
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_token_masks(native, dtype):
+    random, number = np.random.default_rng(4), DTYPES.index(dtype)
+    for size in (1, 31, 32, 33, 300):
+        stride, words = size + 3, -(-size // 32)
+        logits = stored(random.standard_normal(3 * stride + size), dtype)
+        expected = read(logits, dtype)
+        masks = random.integers(0, 1 << 32, (2, words), dtype=np.uint32)
+        masks[0, -1] = 0xFFFFFFFF
+        chosen = np.array([3, 1])
+        for mask, row in zip(masks, chosen, strict=True):
+            bits = np.unpackbits(mask.view(np.uint8), count=size, bitorder="little")
+            expected[row * stride :][:size][bits == 0] = -np.inf
+        native.apply_token_mask(address(logits), stride, size, number, address(masks), words, address(chosen), 2)
+        assert np.array_equal(read(logits, dtype), expected)

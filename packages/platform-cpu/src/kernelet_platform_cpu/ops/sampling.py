@@ -1,4 +1,4 @@
-"""The op of sampling; its signature is in ``kernelet.sampling.ops``."""
+"""The ops of sampling; their signatures are in ``kernelet.sampling.ops``."""
 
 from __future__ import annotations
 
@@ -33,3 +33,21 @@ def sample(logits: Tensor, draws: Draws | None) -> tuple[Tensor, Tensor]:
         maxima.data_ptr(),
     )
     return tokens, maxima
+
+
+def apply_token_mask(logits: Tensor, masks: Tensor, rows: Tensor) -> Tensor:
+    """-inf where a row's mask has a 0, in the rows as they are stored."""
+    if len(logits) and logits.stride(-1) != 1:
+        raise ValueError(f"logits must have their columns side by side, not {logits.stride(-1)} elements apart")
+    masks, rows = masks.contiguous(), rows.contiguous()
+    required().apply_token_mask(
+        logits.data_ptr(),
+        logits.stride(0),
+        logits.shape[-1],
+        number_of(logits.dtype),
+        masks.data_ptr(),
+        masks.shape[-1],
+        rows.data_ptr(),
+        len(rows),
+    )
+    return logits

@@ -5,9 +5,10 @@ import pytest
 import torch
 
 from kernelet.sampling.ops import Draw, Draws
+from kernelet.sampling.ops import apply_token_mask as true_mask
 from kernelet.sampling.ops import sample as truth
 from kernelet_platform_cpu.native import native
-from kernelet_platform_cpu.ops.sampling import sample
+from kernelet_platform_cpu.ops.sampling import apply_token_mask, sample
 
 pytestmark = pytest.mark.skipif(native() is None, reason="platform-cpu has no kernels of its own here")
 
@@ -88,3 +89,26 @@ def test_rows_at_a_distance_and_none():
     logits = torch.randn(6, 200)[:, 3:90]
     assert torch.equal(sample(logits, None)[0], logits.argmax(-1))
     assert len(sample(logits[:0], None)[0]) == 0
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", [1, 31, 32, 33, 777])
+def test_the_same_masked_rows_as_the_decomposition(dtype, size):
+    random = np.random.default_rng(size)
+    held = torch.from_numpy(random.normal(size=(9, size + 5))).to(dtype)
+    logits = held[:, :size]  # rows lie further apart than they are wide
+    logits[3, 0] = torch.nan
+    words = random.integers(-(2**31), 2**31, size=(4, -(-size // 32))).astype(np.int32)
+    words[2, 0], words[3, 0] = -1, 0
+    masks, rows = torch.from_numpy(words), torch.tensor([8, 0, 3, 5])
+    expected = true_mask(logits.clone(), masks, rows)
+    beside = held[:, size:].clone()
+    assert apply_token_mask(logits, masks, rows).data_ptr() == held.data_ptr()
+    assert torch.equal(logits.isnan(), expected.isnan())
+    assert torch.equal(logits.nan_to_num(7.0, neginf=-9.0), expected.nan_to_num(7.0, neginf=-9.0))
+    assert torch.equal(held[:, size:], beside)
+
+
+def test_masks_need_columns_side_by_side():
+    with pytest.raises(ValueError, match="side by side"):
+        apply_token_mask(torch.zeros(8, 4).T, torch.zeros(1, 1, dtype=torch.int32), torch.tensor([0]))

@@ -54,7 +54,7 @@ def _outputs(result: Any) -> Mapping[str, Tensor]:
 def _make_masked(step: int) -> Callable[[Drawn], Call]:
     def make(drawn: Drawn) -> Call:
         logits = drawn.row("logits", VOCAB, scale=8.0)
-        chosen = [index for index, seed in enumerate(drawn.rows) if seed % step == 0][::-1]
+        chosen = [index for index, seed in enumerate(drawn.rows) if seed % step == 0][:: 1 if step == 1 else -1]
         words = np.stack([_mask(drawn.rows[index]) for index in chosen]) if chosen else np.empty((0, -(-VOCAB // 32)))
         masks, rows = torch.from_numpy(words.astype(np.int32)), torch.tensor(chosen, dtype=torch.int64)
 

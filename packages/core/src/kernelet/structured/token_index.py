@@ -1,0 +1,91 @@
+"""Which tokens of a vocabulary are, begin with or hold given bytes: what masks of free text and markers are made of."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kernelet.contracts.structured import TokenVocabulary
+
+_KEPT: Final = 256
+"""Texts of which is known which tokens hold them."""
+
+
+class TokenIndex:
+    """One vocabulary, looked through once. Safe to use from several threads.
+
+    Attributes:
+        token_bytes: By id; empty: no text.
+        stop_token_ids: Ids that end a text; never part of a mask.
+        silent: Ids without text, other than those that end one.
+    """
+
+    def __init__(self, vocabulary: TokenVocabulary) -> None:
+        self.token_bytes = vocabulary.token_bytes
+        self.num_words = vocabulary.num_words
+        self.stop_token_ids = frozenset(vocabulary.stop_token_ids)
+        pairs = sorted((token, index) for index, token in enumerate(self.token_bytes) if token)
+        self._sorted = [token for token, _ in pairs]
+        self._ids = np.array([index for _, index in pairs], dtype=np.int64)
+        self._longest = max(map(len, self._sorted), default=0)
+        self.silent = [
+            index for index, token in enumerate(self.token_bytes) if not token and index not in self.stop_token_ids
+        ]
+        self._holding = lru_cache(_KEPT)(self._find)
+
+    def exactly(self, text: bytes) -> NDArray[np.int64]:
+        """Tokens whose text it is."""
+        return self._ids[bisect_left(self._sorted, text) : bisect_right(self._sorted, text)]
+
+    def within(self, text: bytes) -> Iterator[NDArray[np.int64]]:
+        """Tokens that the text begins with."""
+        for length in range(1, min(len(text), self._longest) + 1):
+            yield self.exactly(text[:length])
+
+    def beyond(self, text: bytes) -> NDArray[np.int64]:
+        """Tokens that begin with the text, and go on."""
+        last = text + b"\xff" * (self._longest + 1)
+        return self._ids[bisect_right(self._sorted, text) : bisect_right(self._sorted, last)]
+
+    def holding(self, text: bytes) -> NDArray[np.int64]:
+        """Tokens that hold the text, and something behind it."""
+        return self._holding(text)[0]
+
+    def ending(self, text: bytes) -> NDArray[np.int64]:
+        """Tokens that end with the text."""
+        return self._holding(text)[1]
+
+    def _find(self, text: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        found = [place for place, token in enumerate(self._sorted) if text in token]
+        holding = [place for place in found if text in self._sorted[place][:-1]]
+        return self._ids[holding], self._ids[[place for place in found if self._sorted[place].endswith(text)]]
+
+    def of_characters(self, characters: str) -> Iterator[tuple[int, int]]:
+        """(id, number of characters) of tokens that hold nothing but these ASCII characters."""
+        wanted = frozenset(characters.encode())
+        for token, index in zip(self._sorted, self._ids.tolist(), strict=True):
+            if wanted.issuperset(token):
+                yield index, len(token)
+
+    def everything(self) -> NDArray[np.bool_]:
+        """A mask of all tokens but those that end a text, a byte a token."""
+        allowed = np.zeros(self.num_words * 32, np.bool_)
+        allowed[: len(self.token_bytes)] = True
+        allowed[list(self.stop_token_ids)] = False
+        return allowed
+
+    def nothing(self) -> NDArray[np.bool_]:
+        """A mask of no token."""
+        return np.zeros(self.num_words * 32, np.bool_)
+
+
+def packed(allowed: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """A mask of a byte a token as words, lowest bit first."""
+    return np.packbits(allowed, bitorder="little").view("<i4").astype(np.int32, copy=False)
