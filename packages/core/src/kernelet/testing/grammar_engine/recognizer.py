@@ -42,7 +42,7 @@ class State:
 
     def allows(self, first: int, last: int) -> bool:
         """Whether a character of these code points may come next."""
-        return any(low <= last and first <= high for ranges, _ in self.scans for low, high in ranges)
+        return any(max(low, first) <= min(high, last) for ranges, _ in self.scans for low, high in ranges)
 
     def only(self) -> str:
         """The one character that may come next; empty where there are others, or the text is whole."""
