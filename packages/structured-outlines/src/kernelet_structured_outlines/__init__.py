@@ -1,0 +1,3 @@
+"""The grammar engine ``outlines``."""
+
+from __future__ import annotations
