@@ -1,0 +1,3 @@
+"""From conjunctions of facts to shapes."""
+
+from __future__ import annotations

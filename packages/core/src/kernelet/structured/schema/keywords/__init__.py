@@ -1,0 +1,3 @@
+"""What each keyword says, as facts."""
+
+from __future__ import annotations
