@@ -196,4 +196,8 @@ def _without_trivial(rules: Rules) -> Rules:
             each = small[each.name]
         return each
 
-    return {name: body for name in rules if (body := rewrite(rules[name], leaf)) is not None}
+    written = {name: body for name in rules if (body := rewrite(rules[name], leaf)) is not None}
+    root = written[ROOT]
+    if isinstance(root, Rule) and sum(root.name in names for names in references(written).values()) == 1:
+        written[ROOT] = written[root.name]
+    return written

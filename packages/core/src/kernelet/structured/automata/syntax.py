@@ -24,6 +24,7 @@ class Facts:
         longest: No text is longer; None: there is no bound. Exact without ``Both`` and ``Complement``.
         plain: There is no ``Both`` and no ``Complement`` in it.
         depth: Of nested operators.
+        size: Number of expressions in it.
     """
 
     nullable: bool
@@ -31,6 +32,7 @@ class Facts:
     longest: int | None
     plain: bool = True
     depth: int = 1
+    size: int = 1
 
     def __post_init__(self) -> None:
         if self.depth > MAX_DEPTH:
@@ -87,7 +89,15 @@ class Complement:
     facts: Facts = field(compare=False, repr=False)
 
 
-Regex = Chars | Concat | Union | Repeat | Both | Complement
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A language that is written elsewhere, under this name; only while rules are made."""
+
+    name: str
+    facts: Facts = field(compare=False, repr=False)
+
+
+Regex = Chars | Concat | Union | Repeat | Both | Complement | Named
 
 _ONE: Final = Facts(nullable=False, shortest=1, longest=1)
 NOTHING: Final[Regex] = Chars((), _ONE)
@@ -96,7 +106,7 @@ EPSILON: Final[Regex] = Concat((), Facts(nullable=True, shortest=0, longest=0))
 """The empty text."""
 ANY: Final[Regex] = Chars(alphabet.ALL, _ONE)
 """Any one character."""
-EVERYTHING: Final[Regex] = Repeat(ANY, 0, None, Facts(nullable=True, shortest=0, longest=None, depth=2))
+EVERYTHING: Final[Regex] = Repeat(ANY, 0, None, Facts(nullable=True, shortest=0, longest=None, depth=2, size=2))
 """Any text."""
 
 
@@ -149,7 +159,8 @@ def _counted(part: Regex) -> tuple[Regex, int, int | None]:
 
 def _facts(parts: Sequence[Facts], nullable: bool, shortest: int, longest: int | None) -> Facts:
     plain, depth = all(each.plain for each in parts), 1 + max(each.depth for each in parts)
-    return Facts(nullable=nullable, shortest=shortest, longest=longest, plain=plain, depth=depth)
+    size = 1 + sum(each.size for each in parts)
+    return Facts(nullable=nullable, shortest=shortest, longest=longest, plain=plain, depth=depth, size=size)
 
 
 def union(*parts: Regex) -> Regex:
@@ -246,9 +257,11 @@ def complement(part: Regex) -> Regex:
     if item == ANY:
         shorter = repeat(ANY, 0, low - 1) if low else NOTHING
         return union(shorter, NOTHING if high is None else repeat(ANY, high + 1, None))
-    return Complement(
-        part, Facts(nullable=not part.facts.nullable, shortest=0, longest=None, plain=False, depth=part.facts.depth + 1)
+    facts = part.facts
+    known = Facts(
+        nullable=not facts.nullable, shortest=0, longest=None, plain=False, depth=facts.depth + 1, size=facts.size + 1
     )
+    return Complement(part, known)
 
 
 def both(*parts: Regex) -> Regex:
@@ -272,5 +285,6 @@ def all_of(parts: Sequence[Regex]) -> Regex:
             longest=min(longest) if longest else None,
             plain=False,
             depth=1 + max(each.depth for each in facts),
+            size=1 + sum(each.size for each in facts),
         ),
     )
