@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from kernelet.config.structured import ConstraintLimits
-from kernelet.contracts.structured import EMPTY, ROOT, GrammarRules, Text, Union
+from kernelet.contracts.structured import GrammarRules
 from kernelet.request.structured import RulesState
 from kernelet.structured import rules as over
 from kernelet.structured.constraint import Constraint, parsed
@@ -123,9 +123,11 @@ def _regex(constraint: Constraint, limits: ConstraintLimits) -> GrammarRules:
 
 
 def _choice(constraint: Constraint, limits: ConstraintLimits) -> GrammarRules:
+    from kernelet.structured.choice import choice_rules
+
     texts = parsed(constraint)
     check_choice(len(texts), limits)
-    return GrammarRules({ROOT: Union(tuple(Text(text) if text else EMPTY for text in dict.fromkeys(texts)))})
+    return choice_rules(texts)
 
 
 def _grammar(constraint: Constraint, limits: ConstraintLimits) -> GrammarRules:

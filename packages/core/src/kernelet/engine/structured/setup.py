@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 
 from kernelet.config import EngineConfig, ModelConfig, StructuredConfig
 from kernelet.config.structured import ConstraintLimits
@@ -15,7 +16,7 @@ from kernelet.engine.sandbox.pool import Sandbox
 from kernelet.engine.structured.compiler import GrammarCompiler
 from kernelet.engine.structured.grammars import Grammars
 from kernelet.engine.structured.prepare import AUTO, StructuredOutputs
-from kernelet.errors import ParameterError
+from kernelet.errors import ConfigError, ParameterError
 from kernelet.text.tokenizer import Tokenizer
 from kernelet.text.vocabulary import token_vocabulary
 
@@ -51,7 +52,10 @@ def make_structured(config: StructuredConfig, plugins: PluginView, how_to_get: s
 
     Raises:
         SelectionError: no plugin offers the engine that the operator named.
+        ConfigError: texts are to be compared with what cannot be enforced, and what compares them is not installed.
     """
+    if config.fallback == "validate" and not all(map(find_spec, ("jsonschema", "referencing"))):
+        raise ConfigError("--structured-fallback validate needs jsonschema: pip install kernelet-core[validate]")
     if config.backend is not None:
         plugins.select(GrammarEngineOffer, config.backend)
     offers = [owned.offer for owned in plugins.offers(GrammarEngineOffer)]

@@ -41,9 +41,7 @@ def masked(
         before = HeldRequest(
             data=held.data, token_ids=held.token_ids[:end], tables=held.tables, num_computed=held.num_computed
         )
-        token = first_allowed(
-            next_token(before), row, held.data.params, end - held.data.num_prompt_tokens, vocab_size
-        )
+        token = first_allowed(next_token(before), row, held.data.params, end - held.data.num_prompt_tokens, vocab_size)
         if token is None:
             return msgspec.structs.replace(sampled, token_ids=[], error=NOTHING)
         _replace(held, end, token, stores)
