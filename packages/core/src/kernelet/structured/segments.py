@@ -148,7 +148,7 @@ class ProgramGrammar(Grammar):
                 row |= more
 
     def can_end(self) -> bool:
-        return any(self._may_end(place) for place in self._places())
+        return self.place.state is None or any(self._may_end(place) for place in self._places())
 
     def must_end(self) -> bool:
         for place in self._places():
