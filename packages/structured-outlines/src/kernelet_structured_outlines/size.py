@@ -37,7 +37,7 @@ def states_of(rules: GrammarRules) -> int:
     """About how many states an automaton of the rules has, if it is no larger than they are.
 
     Raises:
-        ValueError: A rule refers to itself, or the rules are nested too deeply.
+        ValueError: A rule refers to itself or is not there, or the rules are nested too deeply.
     """
     try:
         return _Sizes(rules).of_rule(ROOT).states
@@ -54,6 +54,8 @@ class _Sizes:
 
     def of_rule(self, name: str) -> Size:
         if name not in self._known:
+            if name not in self._rules:
+                raise ValueError(f"there is no rule {name!r}")
             self._known[name] = None
             self._known[name] = self._of(self._rules[name])
         size = self._known[name]

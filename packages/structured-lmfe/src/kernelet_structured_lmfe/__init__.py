@@ -1,0 +1,3 @@
+"""The grammar engine ``lmfe``."""
+
+from __future__ import annotations
