@@ -48,9 +48,7 @@ OWN = (
     Command(name="model", target="kernelet.cli.model", help="list models and architectures, or find a model's folder"),
     Command(name="plugins", target="kernelet.cli.plugins", help="list what is installed, and why it runs or does not"),
     Command(name="parsers", target="kernelet.cli.parsers", help="list parsers of tool calls and reasoning, or try one"),
-    Command(
-        name="grammar", target="kernelet.cli.grammar", help="try a constraint: who enforces it, what it lets through"
-    ),
+    Command(name="grammar", target="kernelet.cli.grammar", help="try what a text is to look like"),
     Command(name="collect-env", target="kernelet.cli.collect_env", help="what a report of a problem needs to say"),
 )
 

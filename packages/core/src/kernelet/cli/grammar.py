@@ -21,12 +21,15 @@ from kernelet.engine.options import OPTIONS
 from kernelet.errors import ConfigError
 
 if TYPE_CHECKING:
-    from kernelet.engine.structured.checker import Checked, GrammarChecker
+    from kernelet.engine.structured.checker import Checked, GrammarChecker, Tokenize
 
 AT_A_TIME = 2
 """Constraints of a batch that are looked at together: as many as there are helpers."""
 
 FORMS = ("schema", "regex", "grammar")
+
+NOT_HERE = frozenset({"structured_outputs_backend", "structured_fallback", "structured_mask_timeout"})
+"""Options of structured output that say nothing here."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -54,10 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_plugin_options(check)
     group = check.add_argument_group("structured output")
     for spec in OPTIONS:
-        if spec.name.startswith("structured_") and spec.name not in {
-            "structured_outputs_backend",
-            "structured_fallback",
-        }:
+        if spec.name.startswith("structured_") and spec.name not in NOT_HERE:
             add_option(group, spec)
 
 
@@ -75,11 +75,13 @@ def run(options: argparse.Namespace) -> int:
 def run_single(options: argparse.Namespace, form: str, checker: GrammarChecker) -> int:
     """One constraint."""
     text = read_text(getattr(options, form))
-    if form == "schema":
-        params = StructuredOutputsParams(json=text, backend=options.engine)
-    else:
-        # the last line's end is the file's, not the pattern's
-        params = StructuredOutputsParams(**{form: text.removesuffix("\n")}, backend=options.engine)
+    line = text.removesuffix("\n")  # the last line's end is the file's, not the pattern's
+    params = StructuredOutputsParams(
+        json=text if form == "schema" else None,
+        regex=line if form == "regex" else None,
+        grammar=text if form == "grammar" else None,
+        backend=options.engine,
+    )
     instances = [] if options.instances is None else lines_of(read_text(options.instances))
     found = checker.check(params, instances)
     if options.json:
@@ -128,7 +130,8 @@ def checker(options: argparse.Namespace) -> Iterator[GrammarChecker]:
         kernel.select(GrammarEngineOffer, options.engine)
     config = replace(structured_config(engine_options), backend=None, fallback="none")
     if options.tokenizer is None:
-        vocabulary, tokenize = byte_vocabulary(), tokenize_bytes
+        vocabulary = byte_vocabulary()
+        tokenize: Tokenize = tokenize_bytes
     else:
         tokenizer = Tokenizer.from_folder(find_model(options.tokenizer, kernel))
         vocabulary = token_vocabulary(tokenizer, len(tokenizer))

@@ -1,0 +1,287 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from kernelet.config import CacheConfig, SchedulerConfig
+from kernelet.contracts.sampling import SamplerParams
+from kernelet.contracts.structured import Chars, Repeat
+from kernelet.errors import ParameterError
+from kernelet.testing.null.harness import null_core, null_engine_config, null_request
+from kernelet.testing.null.tokens import generate
+
+from .conftest import DIGITS, EOS, THREE, YES_OR_NO, held_to
+
+GREEDY = SamplerParams(seed=0, temperature=0.0)
+WIDE = Repeat(Chars(((33, 126),)), 8, 8)
+
+
+class World:
+    """An engine core on the null worker, and everything that came of its requests."""
+
+    def __init__(self, grammars, depth=1, num_blocks=101, context=256):
+        self.grammars = grammars
+        config = null_engine_config(
+            max_model_len=context,
+            cache=CacheConfig(block_size=4, num_blocks=num_blocks),
+            scheduler=SchedulerConfig(depth=depth, max_num_seqs=64, max_num_batched_tokens=64),
+        )
+        self.core, self.executor = null_core(config, grammars=grammars)
+        self.woken = threading.Event()
+        self.core.on_news(self.woken.set)
+        self.tokens, self.ends = {}, {}
+
+    def add(self, name, expression=None, stops=(EOS,), engine="reference", **fields):
+        structured = None if expression is None else held_to(expression, engine)
+        fields = {"prompt": [1] * 5, "max_tokens": 12, "stop_token_ids": stops, **fields}
+        self.core.add_request(null_request(name, structured=structured, **fields))
+
+    def step(self):
+        outputs = self.core.step()
+        for output in outputs:
+            self.tokens.setdefault(output.request_id, []).extend(output.token_ids)
+            if output.finish_reason is not None:
+                self.ends[output.request_id] = output
+        return outputs
+
+    def run(self, until=lambda: False):
+        while self.core.has_unfinished() and not until():
+            if self.core.can_step():
+                self.step()
+            else:
+                assert self.woken.wait(60)
+                self.woken.clear()
+        return self
+
+    def text(self, name):
+        return bytes(token for token in self.tokens[name] if token < 256)
+
+
+@pytest.fixture
+def world(make_grammars):
+    def make(depth=1, num_blocks=101, context=256, **config):
+        return World(make_grammars(**config), depth, num_blocks, context)
+
+    return make
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_texts_are_held_to_their_constraints_beside_free_ones(world, compiler, depth):
+    one = world(depth)
+    for index in range(4):
+        one.add(f"choice{index}", YES_OR_NO, params=SamplerParams(seed=index))
+        one.add(f"digits{index}", DIGITS, params=SamplerParams(seed=index), stops=())
+    one.add("free", prompt=[7])
+    one.run()
+    for index in range(4):
+        assert one.text(f"choice{index}") in {b"yes", b"no"}
+        assert (one.ends[f"choice{index}"].finish_reason, one.tokens[f"choice{index}"][-1]) == ("stop", EOS)
+        assert one.text(f"digits{index}").isdigit()
+        assert len(one.tokens[f"digits{index}"]) == 12
+        assert one.ends[f"digits{index}"].finish_reason == "length"
+    assert one.tokens["free"] == generate([7], GREEDY, 260, 12)
+    assert one.ends["free"].structured is None
+    assert {output.structured for name, output in one.ends.items() if name != "free"} == {"enforced"}
+    assert len(compiler.compiled) == 2, "equal constraints are compiled once"
+
+
+def test_the_text_is_the_same_for_every_number_of_steps_in_flight(world):
+    found = []
+    for depth in (1, 2, 3):
+        one = world(depth)
+        for index in range(6):
+            one.add(f"r{index}", WIDE, params=SamplerParams(seed=index))
+        found.append(one.run().tokens)
+    assert found[0] == found[1] == found[2]
+    assert len({tuple(tokens) for tokens in found[0].values()}) > 1
+
+
+def test_others_go_on_while_a_constraint_is_compiled_and_it_keeps_its_place(world, compiler):
+    compiler.gate.clear()
+    one = world()
+    one.add("held", YES_OR_NO)
+    one.add("free", prompt=[7], max_tokens=40)
+    for _ in range(10):
+        one.step()
+    assert len(one.tokens["free"]) == 10
+    assert one.core.stats().num_waiting == 1
+    compiler.gate.set()
+    one.run()
+    assert one.text("held") in {b"yes", b"no"}
+    assert one.tokens["free"] == generate([7], GREEDY, 260, 40)
+
+
+def test_nothing_spins_while_all_wait(world, compiler):
+    compiler.gate.clear()
+    one = world()
+    one.add("held", YES_OR_NO)
+    assert one.core.has_unfinished()
+    assert not one.core.can_step()
+    assert one.core.step() == []
+    assert not one.woken.is_set()
+    compiler.gate.set()
+    assert one.woken.wait(60)
+    assert one.core.can_step()
+    assert one.run().ends["held"].structured == "enforced"
+
+
+def test_a_constraint_that_is_kept_starts_at_once(world, compiler):
+    one = world()
+    one.add("first", YES_OR_NO)
+    one.run()
+    compiler.gate.clear()
+    one.add("second", YES_OR_NO)
+    assert one.core.can_step()
+    assert one.run().text("second") in {b"yes", b"no"}
+
+
+def test_what_does_not_fit_the_cache_is_compiled_again(world, compiler):
+    one = world(cache_bytes=0)
+    for name in ("first", "second"):
+        one.add(name, YES_OR_NO)
+        one.run()
+    assert len(compiler.compiled) == 2
+
+
+def test_equal_constraints_are_compiled_once_together(world, compiler):
+    compiler.gate.clear()
+    one = world()
+    for index in range(30):
+        one.add(f"r{index}", YES_OR_NO)
+    compiler.gate.set()
+    one.run()
+    assert len(compiler.compiled) == 1
+    assert {one.text(f"r{index}") for index in range(30)} <= {b"yes", b"no"}
+
+
+def test_two_engines_in_one_batch(world, compiler):
+    one = world()
+    one.add("a", YES_OR_NO, engine="one")
+    one.add("b", YES_OR_NO, engine="another")
+    one.run()
+    assert sorted(name for name, _ in compiler.compiled) == ["another", "one"]
+    assert {one.ends[name].structured for name in "ab"} == {"enforced"}
+
+
+def test_an_engine_that_fails_ends_its_requests_alone(world):
+    one = world()
+    one.add("a", YES_OR_NO, engine="broken")
+    one.add("b", YES_OR_NO, engine="broken")
+    one.add("c", YES_OR_NO)
+    one.run()
+    for name in "ab":
+        end = one.ends[name]
+        assert (end.finish_reason, end.error) == ("error", "the grammar engine 'broken' failed (RuntimeError)")
+    assert one.text("c") in {b"yes", b"no"}
+    one.add("a", YES_OR_NO)
+    assert one.run().text("a") in {b"yes", b"no"}
+
+
+@pytest.mark.parametrize("method", ["accept", "fill_mask", "can_end"])
+def test_a_grammar_that_fails_in_a_step_ends_its_request_alone(world, compiler, monkeypatch, method):
+    one = world(depth=2)
+    one.add("bad", DIGITS, stops=())
+    one.add("good", DIGITS, stops=())
+    one.add("free", prompt=[7])
+    one.step()
+    requests = {request.request_id: request for request in one.core._scheduler._requests}
+
+    def fail(*_):
+        raise RuntimeError("with a secret")
+
+    monkeypatch.setattr(requests["bad"].grammar._grammar, method, fail, raising=False)
+    one.run()
+    assert one.ends["bad"].error == "the grammar engine 'reference' failed (RuntimeError)"
+    assert one.text("good").isdigit()
+    assert len(one.tokens["good"]) == 12
+    assert one.tokens["free"] == generate([7], GREEDY, 260, 12)
+
+
+def test_a_worker_that_ignores_masks_is_noticed(world, monkeypatch):
+    one = world()
+    monkeypatch.setattr("kernelet.testing.null.worker.masked", lambda result, *_: result)
+    one.add("a", DIGITS, stops=())
+    assert "does not apply mask rows" in one.run().ends["a"].error
+
+
+def test_aborts_while_compiling_leave_nothing(world, compiler):
+    compiler.gate.clear()
+    one = world()
+    for index in range(5):
+        one.add(f"r{index}", YES_OR_NO)
+    (output,) = one.core.abort(["r0"])
+    assert (output.finish_reason, output.structured) == ("abort", "unfinished")
+    one.core.abort([f"r{index}" for index in range(5)])
+    assert not one.core.has_unfinished()
+    compiler.gate.set()
+    one.add("next", YES_OR_NO)
+    assert one.run().text("next") in {b"yes", b"no"}
+    assert one.grammars._wanted == one.grammars._flights == {}
+
+
+def test_without_a_stop_token_the_end_ends_the_request(world):
+    one = world(depth=2)
+    one.add("a", YES_OR_NO, stops=())
+    one.run()
+    assert one.text("a") in {b"yes", b"no"}
+    assert (one.ends["a"].finish_reason, one.ends["a"].stop_token_id) == ("stop", None)
+    assert len(one.tokens["a"]) == len(one.text("a"))
+
+
+def test_the_end_beats_min_tokens(world):
+    one = world()
+    params = SamplerParams(seed=0, min_tokens=10, suppressed_token_ids=(EOS,))
+    one.add("must", YES_OR_NO, params=params)
+    one.add("may", DIGITS, params=params)
+    one.run()
+    assert one.text("must") in {b"yes", b"no"}
+    assert (one.ends["must"].finish_reason, one.ends["must"].stop_token_id) == ("stop", EOS)
+    assert len(one.text("may")) >= 10
+
+
+def test_a_text_that_is_cut_is_unfinished(world):
+    one = world()
+    one.add("cut", THREE, max_tokens=2)
+    one.add("nothing", THREE, max_tokens=0)
+    one.run()
+    assert [(one.ends[name].finish_reason, one.ends[name].structured) for name in ("cut", "nothing")] == [
+        ("length", "unfinished"),
+        ("length", "unfinished"),
+    ]
+
+
+def test_preemption_keeps_where_the_text_stands(world):
+    roomy, tight = world(), world(num_blocks=12, context=44)
+    for one in (roomy, tight):
+        for index in range(4):
+            one.add(f"r{index}", DIGITS, stops=(), params=SamplerParams(seed=index), prompt=[index] * 9)
+        one.run()
+    assert sum(step.num_preempted for step in tight.core.take_step_stats()) > 0
+    assert tight.tokens == roomy.tokens
+    assert all(one.structured == "enforced" for one in tight.ends.values())
+
+
+def test_compiling_inline_needs_no_news(world, compiler):
+    one = world(compile_inline=True)
+    one.add("a", YES_OR_NO)
+    one.add("b", YES_OR_NO, engine="broken")
+    assert len(compiler.compiled) == 2, "before add returned"
+    assert one.core.can_step()
+    assert one.run().text("a") in {b"yes", b"no"}
+    assert one.ends["b"].finish_reason == "error"
+
+
+def test_a_core_without_grammars_refuses():
+    core, _ = null_core(null_engine_config())
+    with pytest.raises(ParameterError, match="holds no text to a constraint"):
+        core.add_request(null_request("a", [1], structured=held_to(DIGITS)))
+    assert not core.has_unfinished()
+
+
+def test_closing_ends_the_compiler(world, compiler):
+    compiler.gate.clear()
+    one = world()
+    one.add("a", YES_OR_NO)
+    one.core.close()
+    assert compiler.closed == 1
