@@ -20,8 +20,8 @@ from kernelet.structured.schema.reading import Reading, UnknownError
 from kernelet.structured.schema.shapes import BooleanShape, Node, NodeId, NullShape, Shape
 from kernelet.structured.schema.values import TYPES, Type, Value
 
-MAX_NODES: Final = 20_000
-"""Of a graph."""
+MAX_NODES: Final = 100_000
+"""That anybody asks for on the way."""
 MAX_DEPTH: Final = 6
 """How deep into values the question goes whether there are any."""
 
@@ -92,7 +92,8 @@ class Builder:
         refusals: dict[Refusal, None] = {}
         for kind in TYPES if key != NO_VALUE else ():
             try:
-                clauses = self.reading.both([self.reading.clauses(each, kind) for each in sorted(key)], kind, path)
+                parts = [self.reading.clauses(each, kind) for each in sorted(key)]
+                clauses = parts[0] if len(parts) == 1 else self.reading.both(parts, kind, path)
             except UnenforcedError as error:
                 refusals |= dict.fromkeys(error.refusals)
                 continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kernelet.structured.automata.parse import parse_pattern
 from kernelet.structured.refusal import InvalidConstraintError, Refusal, UnenforcedError
@@ -27,7 +27,7 @@ from kernelet.structured.schema.dialects import KEYWORDS, escape, hides_siblings
 from kernelet.structured.schema.document import Document
 from kernelet.structured.schema.keywords.schema import schema_clauses
 from kernelet.structured.schema.keywords.values import value_clauses
-from kernelet.structured.schema.values import Type
+from kernelet.structured.schema.values import Type, Value, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +40,10 @@ MAX_CLAUSES: Final = 4_000
 """Alternatives that one place may have on the way."""
 MAX_NESTING: Final = 64
 """Schemas about the same value inside of each other."""
+PLAIN: Final = frozenset(
+    ["type", "const", "enum", "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength", "minLength", "maxItems", "minItems", "maxProperties"]
+)
+"""Keywords without schemas in them that are never refused."""
 SILENT: Final = frozenset({"$id", "$schema", "$anchor", "$dynamicAnchor", "$defs", "definitions"})
 """Keywords that say nothing about values by themselves."""
 
@@ -64,6 +68,8 @@ class Reading:
         self._round = 0
         self._work = 0
         self._patterns: dict[str, Regex] = {}
+        self._asserting: dict[str, list[str]] = {}
+        self._plain: dict[Value, Literal] = {}
 
     # --- literals ---
 
@@ -78,6 +84,8 @@ class Reading:
             keywords = self.asserting(pointer)
             if not keywords:
                 return ALWAYS
+            if PLAIN.issuperset(keywords):
+                return self._plain_literal(place.schema, keywords, SchemaTerm(pointer, ()))
             if keywords != ["$ref"] or pointer in seen:
                 return self.terms.literal(SchemaTerm(pointer, scope))
             seen.add(pointer)
@@ -86,16 +94,32 @@ class Reading:
             except UnenforcedError:
                 return self.terms.literal(SchemaTerm(pointer, scope))
 
+    def _plain_literal(self, schema: dict[str, Any], keywords: list[str], term: SchemaTerm) -> Literal:
+        """Of a schema that says the same wherever it stands: of all such ones the first."""
+        if keywords == ["const"]:
+            return self.terms.literal(ValueTerm(value_of(schema["const"])))
+        if keywords == ["enum"] and len(schema["enum"]) == 1:
+            return self.terms.literal(ValueTerm(value_of(schema["enum"][0])))
+        content = value_of({keyword: schema[keyword] for keyword in keywords})
+        if content not in self._plain:
+            self._plain[content] = self.terms.literal(term)
+        return self._plain[content]
+
     def _enter(self, base: str, scope: tuple[str, ...]) -> tuple[str, ...]:
         return (*scope, base) if self.document.is_dynamic and base not in scope else scope
 
     def asserting(self, pointer: str) -> list[str]:
         """Keywords of the schema at a place that may say something about values, and those that are refused."""
-        schema = self.document[pointer].schema
-        if hides_siblings(schema, self.document.dialect):
-            return ["$ref"]
-        known, refused = KEYWORDS[self.document.dialect].keys() - SILENT, self.document.refusals
-        return [keyword for keyword in schema if keyword in known or f"{pointer}/{escape(keyword)}" in refused]
+        if pointer not in self._asserting:
+            schema, dialect = self.document[pointer].schema, self.document.dialect
+            refused = self.document.refusals
+            self._asserting[pointer] = [
+                keyword
+                for keyword in (["$ref"] if hides_siblings(schema, dialect) else schema)
+                if (keyword in KEYWORDS[dialect] and keyword not in SILENT)
+                or (refused and f"{pointer}/{escape(keyword)}" in refused)
+            ]
+        return self._asserting[pointer]
 
     def key(self, literals: Iterable[Literal]) -> Key:
         """A conjunction of literals."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from kernelet.structured.schema.algebra.facts import Fact, negation
+from kernelet.structured.schema.algebra.facts import Fact, Has, Member, negation
+from kernelet.structured.schema.algebra.terms import NEVER
 
 Clause = frozenset[Fact]
 """Facts that hold together."""
@@ -32,12 +33,33 @@ def negated(facts: Iterable[Fact]) -> Clauses:
 
 def either(*parts: Clauses) -> Clauses:
     """Any of the parts, without clauses that say more than another one."""
-    found = list(dict.fromkeys(clause for part in parts for clause in part))
+    found = dict.fromkeys(clause for part in parts for clause in part)
     if frozenset() in found:
         return TRUE
-    if len(found) > MAX_COMPARED:
+    if len(found) > 1:
+        _join_lacking(found)
+    if len(found) == 1 or len(found) > MAX_COMPARED:
         return tuple(found)
     return tuple(clause for clause in found if not any(other < clause for other in found))
+
+
+def _join_lacking(found: dict[Clause, None]) -> None:
+    """That there is no such property, or one that satisfies something, is one fact: ``Member`` says just that."""
+    lacking = [
+        (clause, fact) for clause in found for fact in clause if isinstance(fact, Member) and fact.literal == NEVER
+    ]
+    for clause, lack in lacking:
+        if clause not in found:
+            continue
+        rest = clause - {lack}
+        for other in found:
+            if len(other) == len(rest) + 2 and rest < other:
+                has, member = sorted(other - rest, key=lambda fact: isinstance(fact, Member))
+                if isinstance(has, Has) and isinstance(member, Member) and has.name == member.name == lack.name:
+                    joined = rest | {member}
+                    del found[clause], found[other]
+                    found[joined] = None
+                    break
 
 
 def both(parts: Sequence[Clauses], tidy: Callable[[Clause], Clause | None], spend: Callable[[int], None]) -> Clauses:
@@ -48,10 +70,11 @@ def both(parts: Sequence[Clauses], tidy: Callable[[Clause], Clause | None], spen
         tidy: Simplifies a clause; None: nothing satisfies it.
         spend: Is told how many clauses are about to be made.
     """
-    whole = TRUE
-    for part in sorted(dict.fromkeys(parts), key=len):
-        if part == TRUE:
-            continue
+    if FALSE in parts:
+        return FALSE
+    left = sorted(dict.fromkeys(part for part in parts if part != TRUE), key=len)
+    whole = left[0] if left and len(left[0]) == 1 else TRUE
+    for part in left[whole is not TRUE :]:
         spend(len(whole) * len(part))
         joined = (tidy(one | other) for one in whole for other in part)
         whole = either(tuple(clause for clause in joined if clause is not None))
