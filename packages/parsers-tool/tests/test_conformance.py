@@ -24,7 +24,6 @@ from kernelet_parsers_tool.conformance import (
     TestPackage,
     TestPhi4Mini,
     TestQwen3Coder,
-    TestStep3,
     TestStep3p5,
     TestXlam,
 )
@@ -51,7 +50,6 @@ __all__ = [
     "TestPackage",
     "TestPhi4Mini",
     "TestQwen3Coder",
-    "TestStep3",
     "TestStep3p5",
     "TestXlam",
 ]

@@ -13,7 +13,7 @@ from kernelet.contracts.parsing import (
     ParserTable,
     PythonCallsState,
 )
-from kernelet_parsers_tool.parts import behind, closing, opening, stray
+from kernelet_parsers_tool.parts import behind, closing, opening, stray, written
 
 
 def llama3_json(context: ParserContext) -> ParserTable:
@@ -23,6 +23,7 @@ def llama3_json(context: ParserContext) -> ParserTable:
     return ParserTable(
         states={"calls": replace(calls, declared=names(context)), "tagged": calls},
         content_exits=(_first("{", "calls"), tagged),
+        call_syntax=written(key="parameters", separator="; "),
     )
 
 
@@ -65,6 +66,7 @@ def xlam(context: ParserContext) -> ParserTable:
             "behind tag": behind(closing("</tool_call>"), tagged, fenced),
         },
         content_exits=(_first("[", "calls"), fenced, tagged, *stray("</tool_call>")),
+        call_syntax=written(begin="[", separator=", ", end="]"),
     )
 
 

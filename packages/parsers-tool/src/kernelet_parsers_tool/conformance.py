@@ -153,19 +153,6 @@ class TestMinimaxM2(Family):
     )
 
 
-class TestStep3(Family):
-    name, write = "step3", templates.step3
-    capabilities = ToolParserCapabilities(
-        types="xml",
-        tokens=("<｜tool_calls_begin｜>", "<｜tool_calls_end｜>", "<｜tool_call_begin｜>", "<｜tool_call_end｜>"),
-        carries=without(
-            r'</steptml:parameter>\s*(<steptml:parameter name="|</steptml:invoke>|<｜tool_call_end｜>)'
-            r"|</steptml:invoke>\s*<｜tool_call_end｜>"
-        ),
-        samples=read(samples.STEP3),
-    )
-
-
 class TestGlm45(Family):
     name, write = "glm45", templates.glm45
     capabilities = ToolParserCapabilities(

@@ -11,6 +11,7 @@ from kernelet.contracts.parsing import (
     CONTENT,
     ArgumentsState,
     CallName,
+    CallSyntax,
     Exit,
     HeaderState,
     JsonCallsState,
@@ -38,6 +39,7 @@ def mistral(_: ParserContext) -> ParserTable:
         },
         content_exits=(opens, *stray(ID, ARGUMENTS)),
         new_id=new_id,
+        call_syntax=CallSyntax(before=CALLS, between=ARGUMENTS),
     )
 
 

@@ -8,7 +8,6 @@ from kernelet.contracts.parsing import (
     CONTENT,
     WHITESPACE,
     Exit,
-    HeaderState,
     NameState,
     ParameterNameState,
     ParameterValueState,
@@ -16,7 +15,6 @@ from kernelet.contracts.parsing import (
     ParserTable,
     State,
     TextState,
-    Turn,
 )
 from kernelet_parsers_tool.parts import behind, closing, identifier, opening, stray
 
@@ -80,26 +78,6 @@ def minimax_m2(_: ParserContext) -> ParserTable:
             "behind": behind(following, closing(tags.end_calls), opens),
         },
         content_exits=(opens, *stray(tags.end_calls)),
-    )
-
-
-def step3(_: ParserContext) -> ParserTable:
-    """Step 3: several functions between tokens, each with a kind and a name before its tag."""
-    tags = Tags(
-        call='<steptml:invoke name="',
-        parameter='<steptml:parameter name="',
-        named='">',
-        end_parameter="</steptml:parameter>",
-        end_call="</steptml:invoke>",
-        end_calls="<｜tool_call_end｜>",
-    )
-    opens = opening("<｜tool_calls_begin｜>", "kind"), opening("<｜tool_call_begin｜>", "kind")
-    ends = closing("<｜tool_call_end｜>", "behind"), closing("<｜tool_calls_end｜>")
-    kind = HeaderState(exits=(Exit(tags.call, "name"),), read=lambda _: Turn("name"), limit=256)
-    separator = Exit("<｜tool_sep｜>", "behind")
-    return ParserTable(
-        states={**_parameters(tags), "kind": kind, "behind": behind(*opens, *ends, separator)},
-        content_exits=(*opens, *stray("<｜tool_call_end｜>", "<｜tool_calls_end｜>", "<｜tool_sep｜>")),
     )
 
 

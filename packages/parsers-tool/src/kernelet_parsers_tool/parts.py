@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from kernelet.contracts.parsing import CONTENT, WHITESPACE, CallName, Exit, TextState
+from kernelet.contracts.parsing import CONTENT, WHITESPACE, CallName, CallSyntax, Exit, TextState
 
 _NAME: Final = re.compile(r"[\w.:/\-]+")
 
@@ -34,3 +34,26 @@ def identifier(text: str) -> CallName:
     """A name without whitespace around it, if it looks like one of a function."""
     name = text.strip()
     return CallName(name if _NAME.fullmatch(name) else "")
+
+
+def written(
+    before: str = "", after: str = "", *, key: str = "arguments", begin: str = "", separator: str = "", end: str = ""
+) -> CallSyntax:
+    """How calls are written that are an object of a name and arguments.
+
+    Args:
+        before: Before the object.
+        after: Behind it.
+        key: Of the arguments.
+        begin: Before the first call.
+        separator: Between two.
+        end: Behind the last.
+    """
+    return CallSyntax(
+        before=f'{before}{{"name": "',
+        between=f'", "{key}": ',
+        after=f"}}{after}",
+        begin=begin,
+        separator=separator,
+        end=end,
+    )

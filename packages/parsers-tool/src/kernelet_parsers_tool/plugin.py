@@ -19,7 +19,7 @@ def kernelet_tool_parsers() -> Sequence[ToolParserOffer]:
         *_offers(("granite",), "tagged_json:granite", "Granite 3", "<|tool_call|>", "available_tools"),
         *_offers(("granite4",), "tagged_json:hermes", "Granite 4"),
         *_offers(("internlm", "internlm2"), "tagged_json:internlm", "InternLM 2", "<|action_start|>", "<|plugin|>"),
-        *_offers(("jamba",), "tagged_json:jamba", "Jamba 1.5"),
+        *_offers(("jamba",), "tagged_json:jamba", "Jamba 1.5 to 1.7", "<tool_definitions>", "<tool_calls>"),
         *_offers(("phi4_mini_json", "phi4-mini"), "tagged_json:phi4_mini", "Phi-4-mini", "functools["),
         *_offers(
             ("llama3_json", "llama3-json", "llama4_json"),
@@ -42,7 +42,6 @@ def kernelet_tool_parsers() -> Sequence[ToolParserOffer]:
         *_offers(
             ("minimax_m2", "minimax-m2"), "parameters:minimax_m2", "MiniMax M2", "<minimax:tool_call>", "<invoke "
         ),
-        *_offers(("step3",), "parameters:step3", "Step 3"),
         *_offers(
             ("glm45", "glm-4.5", "glm47"),
             "parameters:glm45",

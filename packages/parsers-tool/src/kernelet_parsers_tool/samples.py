@@ -170,28 +170,6 @@ MINIMAX_M2: Final = (
     ),
 )
 
-STEP3: Final = (
-    Answer(
-        text=(
-            "I look.\n\n<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜>"
-            '<steptml:invoke name="get_weather"><steptml:parameter name="city">Tokyo</steptml:parameter>'
-            '<steptml:parameter name="days"> 4 </steptml:parameter></steptml:invoke><｜tool_call_end｜>\n'
-            '<｜tool_call_begin｜><steptml:invoke name="now"></steptml:invoke><｜tool_call_end｜>'
-            "<｜tool_calls_end｜>\nSo."
-        ),
-        content="I look.\nSo.",
-        calls=(("get_weather", {"city": "Tokyo", "days": 4}), ("now", {})),
-        tools=(CITY,),
-    ),
-    Answer(
-        text=(
-            "<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜>edit_file\n"
-            '<steptml:invoke name="edit_file"><steptml:parameter name="old">    if a < b:\n</steptml:parameter>'
-            "</steptml:invoke><｜tool_call_end｜><｜tool_sep｜><｜tool_calls_end｜>"
-        ),
-        calls=(("edit_file", {"old": "    if a < b:\n"}),),
-    ),
-)
 
 GLM45: Final = (
     Answer(

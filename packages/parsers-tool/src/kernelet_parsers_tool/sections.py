@@ -9,6 +9,7 @@ from kernelet.contracts.parsing import (
     WHITESPACE,
     ArgumentsState,
     CallName,
+    CallSyntax,
     Exit,
     HeaderState,
     NameState,
@@ -39,6 +40,14 @@ def deepseek_v3(_: ParserContext) -> ParserTable:
             "behind": behind(*ends),
         },
         content_exits=(*opens, *stray(END, CALL_END)),
+        call_syntax=CallSyntax(
+            begin=BEGIN,
+            before=f"{CALL}function{SEPARATOR}",
+            between="\n```json\n",
+            after=f"\n```{CALL_END}",
+            separator="\n",
+            end=END,
+        ),
     )
 
 
@@ -53,6 +62,7 @@ def deepseek_v31(_: ParserContext) -> ParserTable:
             "behind": behind(closing(CALL_END, "section"), closing(END), opening(CALL, "name")),
         },
         content_exits=(*opens, *stray(END, CALL_END)),
+        call_syntax=CallSyntax(begin=BEGIN, before=CALL, between=SEPARATOR, after=CALL_END, end=END),
     )
 
 
@@ -72,6 +82,14 @@ def kimi_k2(_: ParserContext) -> ParserTable:
             "behind": behind(closing("<|tool_call_end|>", "section"), *(closing(end) for end in ends), call),
         },
         content_exits=(*begins, call, *stray(*ends, "<|tool_call_end|>")),
+        call_syntax=CallSyntax(
+            begin="<|tool_calls_section_begin|>",
+            before="<|tool_call_begin|>functions.",
+            number=":",
+            between="<|tool_call_argument_begin|>",
+            after="<|tool_call_end|>",
+            end="<|tool_calls_section_end|>",
+        ),
     )
 
 

@@ -85,19 +85,6 @@ def minimax_m2(message: ParsedMessage, _: Tools) -> str:
     return f"{message.content}\n<minimax:tool_call>\n{calls}</minimax:tool_call>"
 
 
-def step3(message: ParsedMessage, _: Tools) -> str:
-    """Functions between tokens."""
-    calls = "\n".join(
-        f'<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="{call.name}">\n'
-        + "".join(
-            f'<steptml:parameter name="{name}">{_value(value)}</steptml:parameter>\n' for name, value in _items(call)
-        )
-        + "</steptml:invoke><｜tool_call_end｜>"
-        for call in message.tool_calls
-    )
-    return message.content + (f"<｜tool_calls_begin｜>\n{calls}\n<｜tool_calls_end｜>" if calls else "")
-
-
 def glm45(message: ParsedMessage, _: Tools) -> str:
     """Tags of keys and values, each on a line of its own."""
     calls = (

@@ -34,14 +34,6 @@ def minimax(**values):
     return f'<minimax:tool_call>\n<invoke name="f">\n{lines}</invoke>\n</minimax:tool_call>'
 
 
-def step3(**values):
-    lines = "".join(f'<steptml:parameter name="{n}">{value}</steptml:parameter>\n' for n, value in values.items())
-    return (
-        f'<｜tool_calls_begin｜>\n<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="f">\n{lines}'
-        "</steptml:invoke><｜tool_call_end｜>\n<｜tool_calls_end｜>"
-    )
-
-
 def glm(**values):
     pairs = "".join(f"<arg_key>{name}</arg_key>\n<arg_value>{value}</arg_value>\n" for name, value in values.items())
     return f"<tool_call>f\n{pairs}</tool_call>"
@@ -52,7 +44,6 @@ FAMILIES = pytest.mark.parametrize(
     [
         (parameters.qwen3, qwen3),
         (parameters.minimax_m2, minimax),
-        (parameters.step3, step3),
         (parameters.glm45, glm),
     ],
 )

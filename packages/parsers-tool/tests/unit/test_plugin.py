@@ -4,6 +4,7 @@ from pkgutil import resolve_name
 
 import chat_templates
 import pytest
+from chat_templates import own_template, template_names
 
 from kernelet.contracts.parsing import ParserContext, ParserTable
 from kernelet.text.parsing.table import CompiledTable
@@ -12,7 +13,7 @@ from kernelet_parsers_tool.plugin import kernelet_tool_parsers
 VLLM = {
     "deepseek_v3", "deepseek_v31", "gemma4", "glm45", "glm47", "granite", "granite4", "hermes", "internlm", "jamba",
     "kimi_k2", "llama3_json", "llama4_json", "llama4_pythonic", "minimax_m2", "mistral", "olmo3", "openai",
-    "phi4_mini_json", "pythonic", "qwen3_coder", "qwen3_xml", "step3", "step3p5", "xlam",
+    "phi4_mini_json", "pythonic", "qwen3_coder", "qwen3_xml", "step3p5", "xlam",
 }  # fmt: skip
 
 AUTO = {
@@ -59,15 +60,38 @@ def test_one_name_of_each_parser_has_hints_at_most():
     assert len(hinted) == len(set(hinted))
 
 
+def auto(source):
+    """Names of the parsers that ``auto`` takes for a template."""
+    offers = [offer for offer in kernelet_tool_parsers() if offer.chat_template_hints]
+    fitting = [offer for offer in offers if all(hint in source for hint in offer.chat_template_hints)]
+    most = max((len(offer.chat_template_hints) for offer in fitting), default=0)
+    return [offer.name for offer in fitting if len(offer.chat_template_hints) == most]
+
+
 @pytest.mark.long
 def test_auto_takes_the_parser_of_each_template():
-    found = {}
-    for path in sorted(chat_templates._folder().glob("*.jinja")):
-        source = path.read_text(encoding="utf-8")
-        offers = [offer for offer in kernelet_tool_parsers() if offer.chat_template_hints]
-        fitting = [offer for offer in offers if all(hint in source for hint in offer.chat_template_hints)]
-        most = max((len(offer.chat_template_hints) for offer in fitting), default=0)
-        for offer in fitting:
-            if len(offer.chat_template_hints) == most:
-                found.setdefault(path.stem, []).append(offer.name)
-    assert found == {stem: [name] for name, stems in AUTO.items() for stem in stems}
+    found = {name.removesuffix(".jinja"): auto(chat_templates.template_source(name)) for name in template_names()}
+    expected = {stem: [name] for name, stems in AUTO.items() for stem in stems}
+    assert {stem: names for stem, names in found.items() if names} == expected
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "stem, names",
+    [
+        ("internlm2_tool", ["internlm"]),
+        ("llama4_pythonic", ["llama4_pythonic"]),
+        ("xlam_llama", ["xlam"]),
+        ("xlam_qwen", ["xlam"]),
+        ("granite", ["granite"]),
+        ("hunyuan_a13b", []),
+    ],
+)
+def test_auto_takes_the_parser_of_other_servers_templates(stem, names):
+    source = chat_templates.template_source(f"tool_chat_template_{stem}.jinja", chat_templates.VLLM)
+    assert auto(source) == names
+
+
+@pytest.mark.long
+def test_auto_takes_the_parser_of_jamba():
+    assert auto(own_template("jamba_mini_1_7_chat_template.jinja", "r-rojo/rampipe on GitHub")) == ["jamba"]

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from chat_templates import render_template, template_source
+from chat_templates import LLAMA_CPP, VLLM, Archive, own_template, render_template, template_source
 
+from kernelet.contracts.parsing import ParserContext, ToolParserOffer
 from kernelet.request.message import ParsedMessage, ToolCall
+from kernelet.testing.offered import find_offer
 from kernelet.testing.parsing.draw import Shape, make_case, message_of
-from kernelet_parsers_tool import templates
+from kernelet.testing.parsing.feed import Feed, places_of
+from kernelet.testing.parsing.sample import plain
+from kernelet_parsers_tool import conformance, templates
+from kernelet_parsers_tool.conformance import Family
 
 USER = {"role": "user", "content": "Hi"}
 MAY_NOT = "{%- set _ = tool_response_queue.ids.append(formatted_id) -%}"
@@ -76,9 +82,11 @@ def answers(*, content: bool, many: bool) -> list[tuple[ParsedMessage, tuple[Map
     ]
 
 
-def written(file_name: str, message: ParsedMessage, tools: tuple[Mapping[str, Any], ...]) -> str:
+def written(
+    file_name: str, message: ParsedMessage, tools: tuple[Mapping[str, Any], ...], source: str | None = None
+) -> str:
     """What a template writes behind the user's message."""
-    source = template_source(file_name).replace(MAY_NOT, "")
+    source = (source or template_source(file_name)).replace(MAY_NOT, "")
     calls = [as_request(number, call) for number, call in enumerate(message.tool_calls)]
     said = {"role": "assistant", "tool_calls": calls}
     if message.content or not any(name in file_name for name in NO_CONTENT):
@@ -104,3 +112,120 @@ def test_answers(family: str, file_name: str, around: tuple[str, str], content: 
         expected = getattr(templates, family)(message, tools)
         found = written(file_name, message, tools).partition(before)[2]
         assert (found.partition(behind)[0] if behind else found).rstrip("\n") == expected.rstrip("\n")
+
+
+# --- there and back through the templates themselves ---------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Public:
+    """A template, and what it can carry.
+
+    Attributes:
+        suite: The parser's suite.
+        file_name: Of the template.
+        around: What stands before and behind the answer.
+        archive: Where the template is; None: in no archive, but at ``where``.
+        content: Calls may have text before them.
+        many: An answer may have several.
+        carries: Whether it writes a value of an argument so that it can be read.
+    """
+
+    suite: type[Family]
+    file_name: str
+    around: tuple[str, str]
+    archive: Archive | None = VLLM
+    where: str = ""
+    content: bool = True
+    many: bool = True
+    carries: Callable[[Any], bool] = lambda _: True
+
+
+def bare_string(value: Any) -> bool:
+    """Strings are put between quotes as they are."""
+    return not isinstance(value, str) or not set(value) & set("\"'\\\n\u2028")
+
+
+def only_bare_strings(value: Any) -> bool:
+    """What is no string becomes one."""
+    return isinstance(value, str) and bare_string(value)
+
+
+WRITES = {
+    suite.write.__name__: suite
+    for suite in vars(conformance).values()
+    if isinstance(suite, type) and issubclass(suite, Family) and suite is not Family
+}
+LLAMA4 = ("<|header_start|>assistant<|header_end|>\n\n", "<|eot|>")
+PUBLIC = (
+    Public(
+        suite=conformance.TestJamba,
+        file_name="jamba_mini_1_7_chat_template.jinja",
+        around=("<|bom|><|assistant|> ", "<|eom|>"),
+        archive=None,
+        where="r-rojo/rampipe on GitHub, tests/fixtures",
+    ),
+    Public(
+        suite=conformance.TestOlmo3,
+        file_name="tool_chat_template_olmo3.jinja",
+        around=QWEN,
+        archive=None,
+        where="vllm-project/vllm on GitHub, examples, as of 2e30b474",
+        content=False,
+        carries=bare_string,
+    ),
+    Public(
+        suite=conformance.TestLlama4Pythonic,
+        file_name="tool_chat_template_llama4_pythonic.jinja",
+        around=LLAMA4,
+        content=False,
+        carries=only_bare_strings,
+    ),
+    Public(suite=conformance.TestInternlm, file_name="tool_chat_template_internlm2_tool.jinja", around=QWEN),
+    Public(suite=conformance.TestXlam, file_name="tool_chat_template_xlam_llama.jinja", around=LLAMA, content=False),
+    Public(suite=conformance.TestXlam, file_name="tool_chat_template_xlam_qwen.jinja", around=QWEN, content=False),
+    Public(suite=conformance.TestGranite, file_name="tool_chat_template_granite.jinja", around=GRANITE, content=False),
+    *(
+        Public(
+            suite=WRITES[family],
+            file_name=file_name,
+            around=around,
+            archive=LLAMA_CPP,
+            content=content,
+            many=many,
+        )
+        for family, file_name, around, content, many in FAMILIES
+    ),
+)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("public", PUBLIC, ids=lambda public: public.file_name)
+def test_calls_come_back_through_the_template(public: Public):
+    suite, capabilities, draw = public.suite, public.suite.capabilities, random.Random(11)
+    make = find_offer(conformance.PLUGIN, ToolParserOffer, suite.name).target
+    shape = Shape(markers=capabilities.tokens, carries=capabilities.carries, typed=capabilities.types == "xml")
+    before, behind = public.around
+    for number in range(200):
+        case = make_case(shape, draw.randint(1, 3 if public.many else 1), draw.randint(0, 3), number)
+        calls = tuple((name, {k: v for k, v in values.items() if public.carries(v)}) for name, values in case.calls)
+        message = message_of(calls, "So then." if public.content and number % 2 else "")
+        for place, call in enumerate(message.tool_calls):
+            call.id = f"call{place:05}"
+        text = written(public.file_name, message, case.tools, source_of(public)).partition(before)[2]
+        text = text.partition(behind)[0] if behind else text
+        feed = Feed(
+            make(ParserContext(tools=case.tools, parses_tools=True)), tokens=capabilities.tokens, tools=case.tools
+        )
+        expected = [(name, plain(values)) for name, values in calls]
+        for places in ((), places_of(text, number)):
+            found = feed.parse(text, places)
+            assert [(name, plain(arguments)) for name, arguments in found.calls] == expected, text
+            assert found.content.strip() == message.content
+
+
+def source_of(public: Public) -> str:
+    """The template's source."""
+    if public.archive is None:
+        return own_template(public.file_name, public.where)
+    return template_source(public.file_name, public.archive)
