@@ -42,18 +42,19 @@ def parse_pattern(pattern: str) -> Regex:
     return _Parser(Reader(pattern, ECMA), "").parse().searched()
 
 
-def parse_regex(pattern: str, flags: str = "") -> Regex:
+def parse_regex(pattern: str, flags: str = "", *, lazy: bool = True) -> Regex:
     """The texts that the pattern matches as a whole, as Python's ``re.fullmatch``.
 
     Args:
         pattern: The pattern.
         flags: Any of ``isxu`` that hold from the start.
+        lazy: Lazy repeats may be in it; not where it only matches as much as it must (tokens).
 
     Raises:
         InvalidConstraintError: it does not parse.
         UnenforcedError: it needs what no grammar can enforce.
     """
-    return _Parser(Reader(pattern, PYTHON), flags).parse().matched()
+    return _Parser(Reader(pattern, PYTHON), flags, lazy=lazy).parse().matched()
 
 
 @dataclass
@@ -84,8 +85,9 @@ class _Group:
 class _Parser:
     """Keeps open groups in a list: patterns may nest them as deep as they like."""
 
-    def __init__(self, reader: Reader, flags: str) -> None:
+    def __init__(self, reader: Reader, flags: str, *, lazy: bool = True) -> None:
         self._reader = reader
+        self._lazy = lazy
         self._dialect: Dialect = reader.dialect
         self._groups = [_Group(0, frozenset(flags))]
 
@@ -217,8 +219,9 @@ class _Parser:
         reader, items = self._reader, self._groups[-1].items
         if not items or not items[-1].counts:
             reader.fail("there is nothing to repeat", start)
-        if reader.skip("?"):
-            pass  # lazy: the language is the same
+        if reader.skip("?"):  # where all of a text is matched, the language is the same
+            if not self._lazy:
+                reader.refuse("lazy repeats are not supported here: say what is repeated, as [^x]*x for .*?x", start)
         elif self._dialect.python and reader.peek() == "+":
             reader.refuse("possessive repeats are not supported", start)
         item = items.pop()

@@ -13,9 +13,7 @@ from kernelet.structured.automata.dfa import Dfa, determinize
 from kernelet.structured.automata.machine import Machine, State
 from kernelet.structured.automata.syntax import (
     NOTHING,
-    Both,
     Chars,
-    Complement,
     Concat,
     Regex,
     Repeat,
@@ -228,6 +226,8 @@ def _texts_of_dfa(dfa: Dfa, limit: int) -> set[str] | None:
 
 def sample(regex: Regex, random: Random, size: int) -> str:
     """Some text of a language that has one; of about so many characters where that can be."""
+    if not regex.facts.plain:
+        return _sample_of(determinize(regex, Budget()), random, size)
     if isinstance(regex, Chars):
         return chr(random.randint(*random.choice(regex.ranges)))
     if isinstance(regex, Concat):
@@ -235,12 +235,10 @@ def sample(regex: Regex, random: Random, size: int) -> str:
         return "".join(sample(part, random, share) for part in regex.parts)
     if isinstance(regex, Union):
         return sample(random.choice(regex.parts), random, size)
-    if isinstance(regex, Repeat):
-        most = regex.minimum + size if regex.maximum is None else min(regex.maximum, regex.minimum + size)
-        count = random.randint(regex.minimum, most)
-        return "".join(sample(regex.part, random, max(size // (count + 1), 1)) for _ in range(count))
-    assert isinstance(regex, Both | Complement)
-    return _sample_of(determinize(regex, Budget()), random, size)
+    assert isinstance(regex, Repeat)
+    most = regex.minimum + size if regex.maximum is None else min(regex.maximum, regex.minimum + size)
+    count = random.randint(regex.minimum, most)
+    return "".join(sample(regex.part, random, max(size // (count + 1), 1)) for _ in range(count))
 
 
 def _sample_of(dfa: Dfa, random: Random, size: int) -> str:
