@@ -69,3 +69,25 @@ def held_to(expression, engine="reference"):
 YES_OR_NO = Union((Text("yes"), Text("no")))
 DIGITS = Repeat(Chars(((48, 57),)), 1, None)
 THREE = Concat((Repeat(Chars(((97, 99),)), 3, 3), Text("x")))
+
+
+@pytest.fixture(scope="session")
+def kernel():
+    """The plugins of a process with engines that work and engines that do not."""
+    from kernelet.config import PluginsConfig
+    from kernelet.kernel import Kernel
+
+    return Kernel.boot(PluginsConfig(allow=("core",)), plugins=["grammar_plugin:PLUGIN"])
+
+
+@pytest.fixture(scope="session")
+def sandbox(kernel):
+    """Helpers that load the plugins; shared, since whatever one test did the next one is served."""
+    from functools import partial
+
+    from kernelet.engine.bootstrap import helper_plugins
+    from kernelet.engine.sandbox.pool import Sandbox
+
+    sandbox = Sandbox(num_helpers=1, memory_bytes=64 << 20, plugins=partial(helper_plugins, kernel))
+    yield sandbox
+    sandbox.close()

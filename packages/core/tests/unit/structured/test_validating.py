@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from kernelet.structured.constraint import Constraint
+from kernelet.structured.refusal import InvalidConstraintError
+from kernelet.structured.validating import VALIDATE, ValidateCall, check_comparable, validate
+
+pytest.importorskip("jsonschema")
+
+
+def constraint(kind, text):
+    return Constraint(kind=kind, text=text, max_whitespace=8)
+
+
+def verdict(kind, text, answer):
+    call = ValidateCall(constraint=constraint(kind, text), text=answer)
+    return validate(msgspec.msgpack.encode(call)) == b"1"
+
+
+@pytest.mark.parametrize(
+    "kind, text, good, bad",
+    [
+        ("regex", "(?=a).b", "ab", "cb"),
+        ("regex", "a", "a", "ab"),
+        ("choice", '["a"]', "a", "b"),
+        ("json", '{"type": "integer", "not": {"const": 5}}', "4", "5"),
+        ("json", '{"uniqueItems": true}', "[1, 2]", "[1, 1.0]"),
+        ("json", "{}", "{}", "{"),
+        ("json", "{}", "null", "NaN"),
+        ("json_object", '{"type":"object"}', "{}", "[]"),
+        ("json", '{"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"const": 1}]}', "[1, 2]", "[2]"),
+    ],
+)
+def test_texts_are_compared(kind, text, good, bad):
+    check_comparable(constraint(kind, text))
+    assert verdict(kind, text, good)
+    assert not verdict(kind, text, bad)
+
+
+@pytest.mark.parametrize(
+    "kind, text, says",
+    [
+        ("regex", "a(", "is none of Python's either"),
+        ("grammar", "root ::= a", "cannot be compared"),
+        ("structural_tag", "{}", "cannot be compared"),
+        ("json", '{"type": "strin"}', "json: is no schema"),
+    ],
+)
+def test_what_texts_cannot_be_compared_with(kind, text, says):
+    with pytest.raises(InvalidConstraintError, match=says):
+        check_comparable(constraint(kind, text))
+
+
+def test_nothing_is_fetched():
+    with pytest.raises(Exception, match=r"example\.com"):
+        verdict("json", '{"$ref": "http://example.com/schema"}', "1")
+
+
+def test_the_target_is_where_its_name_says():
+    module, _, name = VALIDATE.partition(":")
+    assert (module, name) == (validate.__module__, validate.__name__)
