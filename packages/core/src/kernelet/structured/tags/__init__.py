@@ -1,0 +1,1 @@
+"""Texts of which only parts are constrained: structural tags, and calls of tools."""
