@@ -1,7 +1,7 @@
-"""Where a text stands in a graph of rules, character by character: Earley's algorithm, whose states are kept and shared.
+"""Where a text stands in a graph of rules, character by character: by Earley's algorithm.
 
-A state is what has read the last character: nodes, each with what to do where its rule ends. Rules that are called where
-others are in the same way end in the same way, so that a loop leads back to the state it started from.
+A state is what has read the last character: nodes, each with what to do where its rule ends. That is one object for the
+same, wherever a rule is called, so that a loop leads back to the state it started from.
 """
 
 from __future__ import annotations
@@ -114,7 +114,8 @@ class Automaton:
 
     def _resolve(self, waiting: dict[int, set[Local]]) -> dict[int, Context]:
         """The contexts of rules that are called in one state: those of another where the same follows."""
-        systems = {rule: frozenset((one, frozenset(waiting[one])) for one in _reached(rule, waiting)) for rule in waiting}
+        followed = {rule: frozenset(items) for rule, items in waiting.items()}
+        systems = {rule: frozenset((one, followed[one]) for one in _reached(rule, waiting)) for rule in waiting}
         known = {rule: self._contexts.get((rule, system)) for rule, system in systems.items()}
         found = {rule: context or Context() for rule, context in known.items()}
         for rule, context in found.items():

@@ -16,8 +16,7 @@ LONGEST: Final = 200
 
 
 class Tokens:
-    """To the library a byte is a character, the one of the same number: tokens that are parts of characters are texts like
-    any other.
+    """To the library a byte is a character, the one of the same number: parts of characters are texts like any other.
 
     Attributes:
         texts: By id; tokens without bytes are left out.

@@ -13,8 +13,8 @@ from kernelet_structured_outlines.size import states_of
 from kernelet_structured_outlines.write import regex_of
 
 START: Final = "\U0010ffff"
-"""What every regular expression begins with. The library builds no index of one that matches the empty text by a condition
-on the text's end; and without that condition it takes ``a|ab`` for ``a``: the first alternative that matches."""
+"""What every regular expression begins with. The library takes ``a|ab`` for ``a``, the first alternative that matches, but
+for a condition on the text's end; and makes no index of one that begins with that condition, as where a text is empty."""
 
 MOST_STATES: Final = 6000
 """Larger ones take longer than ten seconds; for vocabularies of up to MOST_TOKENS."""

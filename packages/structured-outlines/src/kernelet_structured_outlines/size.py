@@ -15,8 +15,10 @@ LETTERS: Final = (ord("a"), ord("z"))
 FREE: Final = 8
 """States' worth of a place where most tokens fit: each is written down."""
 
-INSIDE: Final = ((0x80, 0x7FF, 6), (0x800, 0xFFFF, 6), (0x800, 0xFFFF, 12)) + tuple(
-    (0x10000, 0x10FFFF, bits) for bits in (6, 12, 18)
+INSIDE: Final = (
+    (0x80, 0x7FF, 6),
+    *((0x800, 0xFFFF, bits) for bits in (6, 12)),
+    *((0x10000, 0x10FFFF, bits) for bits in (6, 12, 18)),
 )
 """Places inside characters of several bytes: the characters, and the bits that are still to come."""
 
