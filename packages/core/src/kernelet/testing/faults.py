@@ -12,6 +12,7 @@ DOMAINS = (
     "cache_policy",
     "communicator",
     "endpoint",
+    "grammar_engine",
     "io_processor",
     "logits_processor",
     "model",

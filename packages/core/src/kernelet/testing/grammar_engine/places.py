@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kernelet.testing.grammar_engine.recognizer import Recognizer, State
 
 Place = tuple[State, bytes]
 """After the last whole character, and the bytes of one that is not complete."""
+
+LENGTHS = bytes(
+    [*[1] * 0x80, *[0] * (0xC2 - 0x80), *[2] * (0xE0 - 0xC2), *[3] * (0xF0 - 0xE0), *[4] * (0xF5 - 0xF0), *[0] * 11]
+)
+"""Bytes of a character that begins with this one; 0: none does."""
 
 
 def step(recognizer: Recognizer, place: Place, data: bytes) -> Place | None:
@@ -16,7 +23,7 @@ def step(recognizer: Recognizer, place: Place, data: bytes) -> Place | None:
         first, last = characters_of(pending)
         if not state.allows(first, last):
             return None
-        if len(pending) == length_of(pending[0]):
+        if len(pending) == LENGTHS[pending[0]]:
             after = recognizer.step(state, chr(first))
             assert after is not None, "what is allowed can be read"
             state, pending = after, b""
@@ -42,11 +49,13 @@ def is_forced(recognizer: Recognizer, place: Place, data: bytes) -> bool:
 
 def characters_of(pending: bytes) -> tuple[int, int]:
     """First and last code point of the characters whose UTF-8 begins with these bytes; (1, 0): there are none."""
-    length = length_of(pending[0])
+    length = LENGTHS[pending[0]]
+    if length == 1:
+        return (pending[0], pending[0]) if len(pending) == 1 else (1, 0)
     surrogate = pending[0] == 0xED and pending[1:2] > b"\x9f"
     if not length or surrogate or any(byte & 0xC0 != 0x80 for byte in pending[1:]):
         return 1, 0
-    code = pending[0] & (0x7F if length == 1 else 0x7F >> length)
+    code = pending[0] & 0x7F >> length
     for byte in pending[1:]:
         code = code << 6 | byte & 0x3F
     shift = 6 * (length - len(pending))
@@ -54,7 +63,33 @@ def characters_of(pending: bytes) -> tuple[int, int]:
     return max(code << shift, least), min((code + 1 << shift) - 1, 0x10FFFF)
 
 
-def length_of(first: int) -> int:
-    """Bytes of a character that begins with this one; 0: none does."""
-    lengths = ((0x00, 0x80, 1), (0xC2, 0xE0, 2), (0xE0, 0xF0, 3), (0xF0, 0xF5, 4))
-    return next((length for low, high, length in lengths if low <= first < high), 0)
+class TokenTree:
+    """The tokens of a vocabulary by their first bytes.
+
+    Attributes:
+        ids: The tokens that end here.
+        after: By the next byte.
+    """
+
+    def __init__(self, token_bytes: Sequence[bytes] = ()) -> None:
+        self.ids: list[int] = []
+        self.after: dict[int, TokenTree] = {}
+        for token_id, text in enumerate(token_bytes):
+            if text:
+                self._find(text).ids.append(token_id)
+
+    def _find(self, text: bytes) -> TokenTree:
+        tree = self
+        for byte in text:
+            tree = tree.after.setdefault(byte, TokenTree())
+        return tree
+
+    def fitting(self, recognizer: Recognizer, place: Place) -> list[int]:
+        """The tokens with which a text may go on."""
+        found: list[int] = []
+        for byte, tree in self.after.items():
+            after = step(recognizer, place, bytes([byte]))
+            if after:
+                found += tree.ids
+                found += tree.fitting(recognizer, after) if tree.after else []
+        return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -13,25 +12,23 @@ from kernelet.contracts.structured import (
     MAX_ROLLBACK,
     ROOT,
     CompiledGrammar,
-    Concat,
-    Expression,
     Grammar,
     GrammarEngine,
     GrammarEngineOffer,
     GrammarRules,
-    Repeat,
-    Rule,
     TokenVocabulary,
-    Union,
 )
 from kernelet.hookspecs import hookimpl
-from kernelet.testing.grammar_engine.places import Place, is_whole, step
+from kernelet.testing.grammar_engine.expressions import names_in
+from kernelet.testing.grammar_engine.places import Place, TokenTree, is_whole, step
 from kernelet.testing.grammar_engine.recognizer import Recognizer, is_prefix, recognizes
 from kernelet.testing.grammar_engine.sample import sample_text
 from kernelet.testing.grammar_engine.vocabulary import byte_vocabulary, make_vocabulary
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from kernelet.contracts.offer import Settings
 
 __all__ = [
     "ReferenceEngine",
@@ -51,8 +48,12 @@ LONGEST_FORCED = 64
 class ReferenceEngine(GrammarEngine):
     """Reads the rules themselves."""
 
+    def __init__(self, settings: Settings, vocabulary: TokenVocabulary) -> None:
+        super().__init__(settings, vocabulary)
+        self._tree = TokenTree(vocabulary.token_bytes)
+
     def compile(self, rules: GrammarRules) -> bytes:
-        names = {ROOT, *(name for expression in rules.rules.values() for name in _names(expression))}
+        names = {ROOT, *(name for expression in rules.rules.values() for name in names_in(expression))}
         missing = names - set(rules.rules)
         if missing:
             raise ValueError(f"there is no rule {', '.join(sorted(missing))}")
@@ -60,23 +61,30 @@ class ReferenceEngine(GrammarEngine):
 
     def load(self, compiled: bytes) -> ReferenceCompiled:
         rules = msgspec.msgpack.decode(compiled, type=GrammarRules)
-        return ReferenceCompiled(Recognizer(rules), self.vocabulary, 10 * len(compiled))
+        return ReferenceCompiled(Recognizer(rules), self.vocabulary, self._tree, 10 * len(compiled))
 
 
 class ReferenceCompiled(CompiledGrammar):
-    """A recognizer; its states are made as they are needed and shared by all answers."""
+    """A recognizer; its states are made as they are needed and shared by all answers.
 
-    def __init__(self, recognizer: Recognizer, vocabulary: TokenVocabulary, num_bytes: int) -> None:
+    Attributes:
+        answer: Class of answers.
+    """
+
+    def __init__(self, recognizer: Recognizer, vocabulary: TokenVocabulary, tree: TokenTree, num_bytes: int) -> None:
         self.recognizer = recognizer
         self.vocabulary = vocabulary
+        self._tree = tree
         self._num_bytes = num_bytes
+        self._fitting: dict[Place, list[int]] = {}
+        self.answer = ReferenceGrammar
 
     @property
     def num_bytes(self) -> int:
         return self._num_bytes
 
     def start(self) -> ReferenceGrammar:
-        return ReferenceGrammar(self, [(self.recognizer.start, b"")])
+        return self.answer(self, [(self.recognizer.start, b"")])
 
     def step(self, place: Place, token_id: int) -> Place | None:
         """Where a text stands after one more token."""
@@ -84,6 +92,12 @@ class ReferenceCompiled(CompiledGrammar):
         if not (0 <= token_id < len(tokens) and tokens[token_id]):
             return None
         return step(self.recognizer, place, tokens[token_id])
+
+    def fitting(self, place: Place) -> list[int]:
+        """The tokens that may come next."""
+        if place not in self._fitting:
+            self._fitting[place] = self._tree.fitting(self.recognizer, place)
+        return self._fitting[place]
 
 
 class ReferenceGrammar(Grammar):
@@ -109,21 +123,21 @@ class ReferenceGrammar(Grammar):
         del self._places[len(self._places) - num_tokens :]
 
     def fork(self) -> ReferenceGrammar:
-        return ReferenceGrammar(self._compiled, self._places)
+        return type(self)(self._compiled, self._places)
 
     def fill_mask(self, row: NDArray[np.int32]) -> None:
         bits = np.zeros(32 * len(row), np.bool_)
-        bits[self._allowed()] = True
+        bits[self.allowed()] = True
         row[:] = np.packbits(bits, bitorder="little").view("<i4")
 
     def can_end(self) -> bool:
-        return is_whole(self._places[-1])
+        return is_whole(self.place)
 
     def must_end(self) -> bool:
-        return not self._allowed()
+        return not self.allowed()
 
     def forced(self) -> bytes:
-        state, pending = self._places[-1]
+        state, pending = self.place
         text = b""
         while len(text) < LONGEST_FORCED and (character := state.only()):
             text += character.encode()
@@ -135,16 +149,20 @@ class ReferenceGrammar(Grammar):
     def _follow(self, token_ids: Sequence[int]) -> list[Place]:
         """The places after each token, as far as tokens fit."""
         places: list[Place] = []
-        place: Place | None = self._places[-1]
+        place: Place | None = self.place
         for token_id in token_ids:
             place = self._compiled.step(place, token_id) if place else None
             places += [place] if place else []
         return places
 
-    def _allowed(self) -> list[int]:
-        place = self._places[-1]
-        tokens = range(len(self._compiled.vocabulary.token_bytes))
-        return [token_id for token_id in tokens if self._compiled.step(place, token_id)]
+    def allowed(self) -> list[int]:
+        """The tokens that ``accept`` would take."""
+        return self._compiled.fitting(self.place)
+
+    @property
+    def place(self) -> Place:
+        """Where the answer stands."""
+        return self._places[-1]
 
 
 class ReferencePlugin:
@@ -159,14 +177,3 @@ class ReferencePlugin:
 
 
 plugin = ReferencePlugin()
-
-
-def _names(expression: Expression) -> set[str]:
-    """The rules that an expression refers to."""
-    if isinstance(expression, Rule):
-        return {expression.name}
-    if isinstance(expression, Repeat):
-        return _names(expression.item)
-    if isinstance(expression, Concat | Union):
-        return set(itertools.chain.from_iterable(map(_names, expression.items)))
-    return set()

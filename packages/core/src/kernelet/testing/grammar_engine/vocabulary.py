@@ -34,3 +34,13 @@ def byte_vocabulary() -> TokenVocabulary:
     """
     tokens = [*(bytes([byte]) for byte in range(256)), *(text.encode() for text in _TEXTS), *_PARTS]
     return make_vocabulary([*tokens, b"", b""], [len(tokens)])
+
+
+def small_vocabulary() -> TokenVocabulary:
+    """64 tokens, two full words, in no order; most bytes are missing, so that some texts cannot go on."""
+    singles = [bytes([byte]) for byte in b'abc01()"{ \n\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\xbf\xc4']
+    longer = [text.encode() for text in _TEXTS if text[0] in "ab0t\n{ "]
+    tokens = [*_PARTS, *longer, b"", b"", *singles]
+    tokens += [singles[0] * length for length in range(2, 66 - len(tokens))]
+    order = sorted(tokens, key=lambda token: hashlib.sha256(token).digest())
+    return make_vocabulary(order, [order.index(b"")])

@@ -1,0 +1,51 @@
+"""Whether memory grows with the number of calls."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import os
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+CALLS, ROUNDS = 40, 4
+KEPT_OBJECTS, KEPT_PAGES = 500, 25_000
+"""Bytes a call that are no growth: of Python's objects; of the process, whose allocators keep some."""
+
+STATM = Path("/proc/self/statm")
+
+
+def grown(call: Callable[[int], None]) -> bool:
+    """Whether a function that is called with 0, 1, ... keeps memory at every call, in objects or beside them."""
+    many(call, 0)  # what is kept for ever is there
+    tracing = tracemalloc.is_tracing()
+    if not tracing:
+        tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        many(call, 1)
+        objects = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        if not tracing:
+            tracemalloc.stop()
+    pages = [resident()]
+    for number in range(2, 2 + ROUNDS):
+        many(call, number)
+        pages.append(resident())
+    growth = [after - before for before, after in itertools.pairwise(pages)]
+    return objects > CALLS * KEPT_OBJECTS or min(growth) > CALLS * KEPT_PAGES
+
+
+def many(call: Callable[[int], None], number: int) -> None:
+    """One round of calls."""
+    for index in range(CALLS):
+        call(CALLS * number + index)
+    gc.collect()
+
+
+def resident() -> int:
+    """Bytes of memory that this process has; 0 where the system does not say it."""
+    if not STATM.exists():
+        return 0
+    return int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
