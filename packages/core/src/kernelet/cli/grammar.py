@@ -138,7 +138,8 @@ def checker(options: argparse.Namespace) -> Iterator[GrammarChecker]:
         tokenize = tokenizer_cut(tokenizer, vocabulary)
     sandbox = Sandbox(memory_bytes=config.compile_memory, plugins=partial(helper_plugins, kernel))
     compiler = GrammarCompiler(kernel, config, lambda: vocabulary, sandbox)
-    made = GrammarChecker(make_structured(config, kernel, kind_of(GrammarEngineOffer).how_to_get), compiler, tokenize)
+    structured = make_structured(config, kernel, None, kind_of(GrammarEngineOffer).how_to_get)
+    made = GrammarChecker(structured, compiler, tokenize)
     try:
         yield made
     finally:

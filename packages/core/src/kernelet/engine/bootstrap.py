@@ -198,7 +198,7 @@ def start(configured: Configured, launch: Callable[[Configured], CoreClient] = s
         logging.getLogger(STATS_LOG).setLevel(logging.INFO)
     tokenizer = load_tokenizer(config.model)
     template = None if tokenizer is None else ChatTemplate.from_folder(config.model.path, tokenizer.special_tokens)
-    structured = make_structured(config.structured, kernel, kind_of(GrammarEngineOffer).how_to_get)
+    structured = make_structured(config.structured, kernel, tokenizer, kind_of(GrammarEngineOffer).how_to_get)
     validators = argument_validators(configured)
     processor = InputProcessor(tokenizer, config.model, configured.platform_config, validators, structured)
     io_processor = make_io_processor(config, kernel, tokenizer)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -12,29 +14,48 @@ from kernelet.contracts.sampling import StructuredOutputsParams
 from kernelet.structured.limits import check_text, check_value
 from kernelet.structured.refusal import InvalidConstraintError
 
+if TYPE_CHECKING:
+    from kernelet.structured.tags.calls import ToolCalls
+
 
 class Constraint(msgspec.Struct, frozen=True, kw_only=True):
     """What the text must look like.
 
     Attributes:
-        kind: ``"json"``, ``"json_object"``, ``"regex"``, ``"choice"``, ``"grammar"`` or ``"structural_tag"``.
-        text: What the kind says: a schema or a structural tag as JSON, a list of texts as JSON, a pattern, a grammar.
+        kind: ``"json"``, ``"json_object"``, ``"regex"``, ``"choice"``, ``"grammar"``, ``"structural_tag"`` or
+            ``"tool_calls"``.
+        text: What the kind says: a schema or a structural tag as JSON, a list of texts as JSON, a pattern, a grammar,
+            a ``ToolCalls`` as JSON.
         max_whitespace: Longest run of insignificant whitespace in JSON.
         additional_properties: Whether objects of a schema that does not say so have unnamed properties; None: as the
             standard says.
+        tokens: Texts that are one token of the model and count only as that, in structural tags and calls.
     """
 
     kind: str
     text: str
     max_whitespace: int
     additional_properties: bool | None = None
+    tokens: tuple[tuple[str, int], ...] = ()
 
+
+TOOL_CALLS: Final = "tool_calls"
+"""The kind that no parameter names: what a request's tools and its ``tool_choice`` allow."""
+
+WITH_TOKENS: Final = frozenset({"structural_tag", TOOL_CALLS})
 
 OBJECT: Final = '{"type":"object"}'
 
 
-def make_constraint(params: StructuredOutputsParams, config: StructuredConfig) -> Constraint:
+def make_constraint(
+    params: StructuredOutputsParams, config: StructuredConfig, added_tokens: Mapping[str, int] = MappingProxyType({})
+) -> Constraint:
     """The constraint of checked parameters, within what the operator lets through.
+
+    Args:
+        params: Checked.
+        config: The operator's.
+        added_tokens: Texts that the tokenizer never cuts.
 
     Raises:
         InvalidConstraintError: it is too large, no JSON, or no Unicode.
@@ -54,6 +75,32 @@ def make_constraint(params: StructuredOutputsParams, config: StructuredConfig) -
         text=text,
         max_whitespace=0 if compact else config.max_whitespace,
         additional_properties=False if closed else None,
+        tokens=tokens_in(text, added_tokens) if kind in WITH_TOKENS else (),
+    )
+
+
+def calls_constraint(
+    calls: ToolCalls, config: StructuredConfig, added_tokens: Mapping[str, int] = MappingProxyType({})
+) -> Constraint:
+    """The constraint of what a request's tools allow.
+
+    Raises:
+        InvalidConstraintError: it is too large.
+    """
+    text = msgspec.json.encode(calls).decode()
+    check_text(TOOL_CALLS, text, config.limits)
+    return Constraint(
+        kind=TOOL_CALLS,
+        text=text,
+        max_whitespace=0 if config.disable_any_whitespace else config.max_whitespace,
+        tokens=tokens_in(text, added_tokens),
+    )
+
+
+def tokens_in(text: str, added_tokens: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    """Tokens whose text stands in JSON text, written as JSON where it must be."""
+    return tuple(
+        sorted((token, index) for token, index in added_tokens.items() if token and json.dumps(token)[1:-1] in text)
     )
 
 

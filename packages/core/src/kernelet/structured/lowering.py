@@ -10,11 +10,12 @@ import msgspec
 
 from kernelet.config.structured import ConstraintLimits
 from kernelet.contracts.structured import GrammarRules
-from kernelet.request.structured import RulesState
+from kernelet.request.structured import RulesState, State
 from kernelet.structured import rules as over
-from kernelet.structured.constraint import Constraint, parsed
+from kernelet.structured.constraint import TOOL_CALLS, Constraint, parsed
 from kernelet.structured.limits import check_choice, check_value, too_large
-from kernelet.structured.refusal import InvalidConstraintError, Refusal, UnenforcedError
+from kernelet.structured.refusal import InvalidConstraintError, UnenforcedError
+from kernelet.structured.schema.options import JsonOptions
 from kernelet.structured.select import EngineBounds
 from kernelet.structured.validating import check_comparable
 
@@ -48,7 +49,7 @@ class Lowered(msgspec.Struct, frozen=True, kw_only=True):
         invalid: Why the constraint means nothing; empty: it means something.
     """
 
-    states: tuple[RulesState, ...] = ()
+    states: tuple[State, ...] = ()
     unfit: dict[str, str] = {}
     refusals: tuple[tuple[str, str], ...] = ()
     invalid: str = ""
@@ -74,44 +75,52 @@ def lowered(call: LowerCall) -> Lowered:
 
 def _lowered(call: LowerCall) -> Lowered:
     try:
-        rules = rules_of(call.constraint, call.limits)
+        states = states_of(call.constraint, call.limits)
     except UnenforcedError as error:
         return Lowered(refusals=tuple((one.path, one.reason) for one in error.refusals))
     except InvalidConstraintError as error:
         return Lowered(invalid=str(error))
     except RecursionError:
         return Lowered(refusals=((call.constraint.kind, "it is nested too deep"),))
-    unfit = {one.name: why for one in call.engines if (why := over.fits(one.offer(), rules)) is not None}
-    state = RulesState(rules=over.encode(rules), digest=over.digest(rules))
-    return Lowered(states=(state,), unfit=unfit)
+    found = [over.decode(state.rules) for state in states if isinstance(state, RulesState)]
+    unfit: dict[str, str] = {}
+    for one in call.engines:
+        why = next((why for rules in found if (why := over.fits(one.offer(), rules)) is not None), None)
+        if why is not None:
+            unfit[one.name] = why
+    return Lowered(states=states, unfit=unfit)
 
 
-def rules_of(constraint: Constraint, limits: ConstraintLimits) -> GrammarRules:
-    """The rules of a constraint.
+def states_of(constraint: Constraint, limits: ConstraintLimits) -> tuple[State, ...]:
+    """What is enforced.
 
     Raises:
-        UnenforcedError: parts of it cannot be written as rules.
+        UnenforcedError: parts of the constraint cannot be written as rules.
         InvalidConstraintError: it means nothing, or is too large.
     """
-    rules = KINDS[constraint.kind](constraint, limits)
-    size, repeat = over.count_expressions(rules), over.largest_repeat(rules)
+    found = KINDS[constraint.kind](constraint, limits)
+    if isinstance(found, GrammarRules):
+        found = (RulesState(rules=over.encode(found), digest=over.digest(found)),)
+    rules = [over.decode(state.rules) for state in found if isinstance(state, RulesState)]
+    size = len(found) + sum(map(over.count_expressions, rules))
+    repeat = max(map(over.largest_repeat, rules), default=0)
     if size > limits.max_expressions:
         raise too_large(constraint.kind, f"{size} expressions", f"{limits.max_expressions}", "max-expressions")
     if repeat > limits.max_repeat:
         raise too_large(constraint.kind, f"a repetition up to {repeat} times", f"{limits.max_repeat}", "max-repeat")
-    return rules
+    return found
+
+
+def _options(constraint: Constraint) -> JsonOptions:
+    return JsonOptions(max_whitespace=constraint.max_whitespace, additional_properties=constraint.additional_properties)
 
 
 def _json(constraint: Constraint, limits: ConstraintLimits) -> GrammarRules:
     from kernelet.structured.schema.lower import lower_schema
-    from kernelet.structured.schema.options import JsonOptions
 
     schema = parsed(constraint)
     check_value(constraint.kind, schema, limits)
-    options = JsonOptions(
-        max_whitespace=constraint.max_whitespace, additional_properties=constraint.additional_properties
-    )
-    return lower_schema(schema, options)
+    return lower_schema(schema, _options(constraint))
 
 
 def _regex(constraint: Constraint, limits: ConstraintLimits) -> GrammarRules:
@@ -137,12 +146,26 @@ def _grammar(constraint: Constraint, limits: ConstraintLimits) -> GrammarRules:
     return parse_grammar(constraint.text)
 
 
-def _structural_tag(constraint: Constraint, limits: ConstraintLimits) -> GrammarRules:
-    del limits
-    raise UnenforcedError([Refusal(constraint.kind, "structural tags are not supported")])
+def _structural_tag(constraint: Constraint, limits: ConstraintLimits) -> tuple[State, ...]:
+    from kernelet.structured.tags.read import structural_tag_states
+
+    tag = parsed(constraint)
+    check_value(constraint.kind, tag, limits)
+    return structural_tag_states(tag, _options(constraint), dict(constraint.tokens))
 
 
-KINDS: Mapping[str, Callable[[Constraint, ConstraintLimits], GrammarRules]] = MappingProxyType(
+def _tool_calls(constraint: Constraint, limits: ConstraintLimits) -> tuple[State, ...]:
+    from kernelet.structured.tags.calls import ToolCalls, call_states
+
+    check_value(constraint.kind, parsed(constraint), limits)
+    calls = msgspec.json.decode(constraint.text, type=ToolCalls)
+    return call_states(calls, _options(constraint), dict(constraint.tokens))
+
+
+Lower = Callable[[Constraint, ConstraintLimits], GrammarRules | tuple[State, ...]]
+"""What is enforced: rules for all of the text, or states."""
+
+KINDS: Mapping[str, Lower] = MappingProxyType(
     {
         "json": _json,
         "json_object": _json,
@@ -150,5 +173,6 @@ KINDS: Mapping[str, Callable[[Constraint, ConstraintLimits], GrammarRules]] = Ma
         "choice": _choice,
         "grammar": _grammar,
         "structural_tag": _structural_tag,
+        TOOL_CALLS: _tool_calls,
     }
 )

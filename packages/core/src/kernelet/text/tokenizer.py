@@ -205,6 +205,11 @@ class Tokenizer:
         """Whether `skip_special_tokens` skips it."""
         return index in self._special
 
+    @property
+    def added_tokens(self) -> dict[str, int]:
+        """Ids of added tokens (special or not), by their text."""
+        return {text: index for index, text in self._added.items()}
+
     def added_token(self, index: int) -> str | None:
         """The text of an added token (special or not); None for any other id."""
         return self._added.get(index)

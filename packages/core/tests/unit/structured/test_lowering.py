@@ -55,7 +55,7 @@ def test_every_kind_becomes_rules(kind, text, good, bad):
 
 
 def test_every_kind_is_known():
-    assert set(KINDS) == {"json", "json_object", "regex", "choice", "grammar", "structural_tag"}
+    assert set(KINDS) == {"json", "json_object", "regex", "choice", "grammar", "structural_tag", "tool_calls"}
     module, _, name = LOWER.partition(":")
     assert (module, getattr(__import__(module, fromlist=[name]), name)) == ("kernelet.structured.lowering", lower)
 

@@ -14,6 +14,7 @@ from kernelet.contracts.structured import CompiledGrammar, Grammar, TokenVocabul
 from kernelet.engine.structured.answer import GuardedGrammar
 from kernelet.engine.structured.cache import SizedCache
 from kernelet.engine.structured.compiler import GrammarCompiler
+from kernelet.engine.structured.start import Starter
 from kernelet.errors import KerneletError
 from kernelet.request.structured import RulesState, StructuredRequest
 
@@ -59,16 +60,6 @@ class Flight:
     request_ids: set[str] = field(default_factory=set)
 
 
-def start_rules(
-    structured: StructuredRequest, grammars: Mapping[str, CompiledGrammar], vocabulary: TokenVocabulary
-) -> Grammar:
-    """Where a text stands that rules derive from its begin to its end."""
-    del vocabulary
-    (state,) = structured.states
-    assert isinstance(state, RulesState)
-    return grammars[state.digest].start()
-
-
 class Grammars:
     """For the engine's thread, but for what is said otherwise.
 
@@ -78,10 +69,10 @@ class Grammars:
         start: Makes an answer's grammar.
     """
 
-    def __init__(self, compiler: GrammarCompiler, config: StructuredConfig, start: Start = start_rules) -> None:
+    def __init__(self, compiler: GrammarCompiler, config: StructuredConfig, start: Start | None = None) -> None:
         self._compiler = compiler
         self._inline = config.compile_inline
-        self._start = start
+        self._start = start or Starter()
         self._cache = SizedCache[CompiledGrammar](config.cache_bytes)
         self._wanted: dict[str, Wanted] = {}
         self._flights: dict[Key, Flight] = {}

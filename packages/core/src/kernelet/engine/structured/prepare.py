@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
 
 from kernelet.config import StructuredConfig
-from kernelet.contracts.sampling import StructuredOutputsParams
 from kernelet.contracts.structured import GrammarEngineOffer
 from kernelet.engine.sandbox.pool import Sandbox
 from kernelet.engine.structured.cache import SizedCache
 from kernelet.errors import ParameterError, SandboxError, SandboxTargetError, UnenforcedConstraintError
 from kernelet.request.structured import VALIDATED, VIOLATED, State
 from kernelet.request.structured_outputs import check_structured_outputs
-from kernelet.structured.constraint import Constraint, make_constraint
+from kernelet.structured.constraint import Constraint, calls_constraint, make_constraint
 from kernelet.structured.lowering import LOWER, LowerCall, Lowered
 from kernelet.structured.refusal import InvalidConstraintError
 from kernelet.structured.select import EngineBounds, choose, in_order
+from kernelet.structured.tags.calls import ToolCalls
 from kernelet.structured.validating import VALIDATE, ValidateCall
 
 logger = logging.getLogger(__name__)
@@ -61,6 +62,7 @@ class StructuredOutputs:
         config: The operator's bounds and choice.
         sandbox: Where constraints are read.
         how_to_get: What to do where there is no engine.
+        added_tokens: Texts that the model's tokenizer never cuts, with their ids.
     """
 
     def __init__(
@@ -69,22 +71,27 @@ class StructuredOutputs:
         config: StructuredConfig | None = None,
         sandbox: Sandbox | None = None,
         how_to_get: str = "",
+        added_tokens: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         self._offers = tuple(in_order(offers))
         self._config = config or StructuredConfig()
         self._sandbox = sandbox or Sandbox(memory_bytes=self._config.compile_memory)
         self._how_to_get = how_to_get
+        self._added_tokens = added_tokens
         self._bounds = tuple(EngineBounds.of(offer) for offer in self._offers)
         self._cache = SizedCache[Lowered](CACHE_BYTES)
 
     def prepare(self, params: object) -> PreparedConstraint:
         """Everything that can be said about a constraint before it runs. Blocks.
 
+        Args:
+            params: ``StructuredOutputsParams``, a mapping of its names, or ``ToolCalls``.
+
         Raises:
             ParameterError: it is malformed, too large, or not enforced; names every place that is not.
             SandboxError: it took too long, or too much memory.
         """
-        checked, constraint = self._begin(params)
+        named, constraint = self._begin(params)
         found = self._cache.get(constraint)
         if found is None:
             try:
@@ -92,11 +99,11 @@ class StructuredOutputs:
             except SandboxTargetError as error:
                 raise unreadable(error) from None
             found = self._keep(constraint, reply)
-        return self._decide(checked, constraint, found)
+        return self._decide(named, constraint, found)
 
     async def prepare_async(self, params: object) -> PreparedConstraint:
         """``prepare`` for an event loop, which it does not block."""
-        checked, constraint = self._begin(params)
+        named, constraint = self._begin(params)
         found = self._cache.get(constraint)
         if found is None:
             try:
@@ -105,7 +112,7 @@ class StructuredOutputs:
             except SandboxTargetError as error:
                 raise unreadable(error) from None
             found = self._keep(constraint, reply)
-        return self._decide(checked, constraint, found)
+        return self._decide(named, constraint, found)
 
     def check(self, constraint: Constraint, text: str) -> str:
         """``"validated"`` or ``"violated"``: a finished text against a constraint that nobody enforced. Blocks."""
@@ -129,14 +136,16 @@ class StructuredOutputs:
 
     # --- inside ----------------------------------------------------------------------------------
 
-    def _begin(self, params: object) -> tuple[StructuredOutputsParams, Constraint]:
-        checked = check_structured_outputs(NAME, params)
+    def _begin(self, params: object) -> tuple[str | None, Constraint]:
+        """The engine that is named, and what it is to enforce."""
+        checked = params if isinstance(params, ToolCalls) else check_structured_outputs(NAME, params)
         if not self._offers and not self._validates:
             get = self._how_to_get
             raise ParameterError(NAME, f"no grammar engine is installed{f': {get}' if get else ''}")
-        self._named(checked)
         try:
-            return checked, make_constraint(checked, self._config)
+            if isinstance(checked, ToolCalls):
+                return self._named(None), calls_constraint(checked, self._config, self._added_tokens)
+            return self._named(checked.backend), make_constraint(checked, self._config, self._added_tokens)
         except InvalidConstraintError as error:
             raise ParameterError(NAME, str(error)) from None
 
@@ -144,9 +153,9 @@ class StructuredOutputs:
     def _validates(self) -> bool:
         return self._config.fallback == "validate"
 
-    def _named(self, params: StructuredOutputsParams) -> str | None:
+    def _named(self, backend: str | None) -> str | None:
         """The engine that the request, else the operator, names; None: the best one."""
-        name = params.backend or self._config.backend
+        name = backend or self._config.backend
         if name is None or name == AUTO:
             return None
         known = [offer.name for offer in self._offers]
@@ -166,12 +175,12 @@ class StructuredOutputs:
         self._cache.put(constraint, found, len(reply) + len(constraint.text))
         return found
 
-    def _decide(self, params: StructuredOutputsParams, constraint: Constraint, found: Lowered) -> PreparedConstraint:
+    def _decide(self, named: str | None, constraint: Constraint, found: Lowered) -> PreparedConstraint:
         if found.invalid:
             raise ParameterError(NAME, found.invalid)
         reasons = [f"{path}: {reason}" if path else reason for path, reason in found.refusals]
         if not reasons:
-            choice = choose(self._named(params), self._offers, found.unfit) if self._offers else None
+            choice = choose(named, self._offers, found.unfit) if self._offers else None
             if choice is not None and choice.name is not None:
                 return PreparedConstraint(constraint=constraint, engine=choice.name, states=found.states)
             reasons = [choice.reason if choice is not None else "no grammar engine is installed"]

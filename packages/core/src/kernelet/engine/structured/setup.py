@@ -47,7 +47,9 @@ def structured_config(options: EngineOptions) -> StructuredConfig:
     )
 
 
-def make_structured(config: StructuredConfig, plugins: PluginView, how_to_get: str) -> StructuredOutputs:
+def make_structured(
+    config: StructuredConfig, plugins: PluginView, tokenizer: Tokenizer | None, how_to_get: str
+) -> StructuredOutputs:
     """The frontend's half.
 
     Raises:
@@ -59,7 +61,8 @@ def make_structured(config: StructuredConfig, plugins: PluginView, how_to_get: s
     if config.backend is not None:
         plugins.select(GrammarEngineOffer, config.backend)
     offers = [owned.offer for owned in plugins.offers(GrammarEngineOffer)]
-    return StructuredOutputs(offers, config, how_to_get=how_to_get)
+    tokens = {} if tokenizer is None else tokenizer.added_tokens
+    return StructuredOutputs(offers, config, how_to_get=how_to_get, added_tokens=tokens)
 
 
 def make_grammars(

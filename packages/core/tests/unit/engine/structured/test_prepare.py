@@ -139,7 +139,7 @@ def test_without_an_engine_texts_can_be_checked(make, sandbox):
     one = StructuredOutputs((), StructuredConfig(fallback="validate"), sandbox)
     assert one.prepare(regex("a")).engine is None
     with pytest.raises(ParameterError, match="cannot be compared with it"):
-        one.prepare(StructuredOutputsParams(structural_tag="{}"))
+        one.prepare(StructuredOutputsParams(grammar='root ::= "a"'))
 
 
 def test_a_text_that_cannot_be_compared_is_not_called_right(make):
