@@ -13,8 +13,9 @@ from kernelet_structured_outlines.size import states_of
 from kernelet_structured_outlines.write import regex_of
 
 START: Final = "\U0010ffff"
-"""What every regular expression begins with. The library takes ``a|ab`` for ``a``, the first alternative that matches, but
-for a condition on the text's end; and makes no index of one that begins with that condition, as where a text is empty."""
+"""What every regular expression begins with. The library takes ``a|ab`` for ``a``, the first alternative that matches,
+unless the text's end is asked for; and makes no index of an expression that may begin with that end.
+"""
 
 MOST_STATES: Final = 6000
 """Larger ones take longer than ten seconds; for vocabularies of up to MOST_TOKENS."""
