@@ -160,7 +160,7 @@ class Answer:
         missing = sorted(allowed - set(mask))
         if missing:
             there = {tokens[token] for token in mask}
-            kind = kind_of(tokens[missing[0]], tokens[missing[0]] in there)
+            kind = kind_of(tokens[missing[0]], twice=tokens[missing[0]] in there)
             check(False, f"a mask must allow {kind}: {self}, {self.text_of(missing)} is missing")
         more = [token for token in mask if token not in allowed]
         check(not more, f"a mask must forbid what the rules forbid: {self}, it allows {self.text_of(more)}")
@@ -191,7 +191,7 @@ class Answer:
         return forced
 
 
-def kind_of(text: bytes, twice: bool) -> str:
+def kind_of(text: bytes, *, twice: bool) -> str:
     """What a token is that a mask misses, in the words of a message."""
     if twice:
         return "all tokens of the same bytes"

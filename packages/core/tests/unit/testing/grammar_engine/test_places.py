@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelet.contracts.structured import Chars, Concat, GrammarRules, Repeat, Text
-from kernelet.testing.grammar_engine.places import characters_of, is_forced, is_whole, step
+from kernelet.testing.grammar_engine.places import TokenTree, characters_of, is_forced, is_whole, step
 from kernelet.testing.grammar_engine.recognizer import Recognizer
 
 
@@ -55,3 +55,10 @@ def test_bytes_of_characters(data):
                 assert chr(code).encode().startswith(data[:end]) == (first <= code <= last)
         if len(chr(first).encode("utf-8", "surrogatepass")) == end:
             return
+
+
+def test_trees():
+    recognizer, place = place_after(Repeat(Chars(((97, 98), (0xE4, 0xE4))), 0, 2), b"")
+    tokens = [b"a", b"", b"ab", b"aba", b"\xc3", b"x", b"a", b"\xc3\xa4b"]
+    assert sorted(TokenTree(tokens).fitting(recognizer, place)) == [0, 2, 4, 6, 7]
+    assert TokenTree([]).fitting(recognizer, place) == []
