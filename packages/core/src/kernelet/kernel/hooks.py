@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from kernelet.contracts.attention import AttentionOffer
     from kernelet.contracts.cache import CachePolicyOffer, CacheSpecOffer
     from kernelet.contracts.executor import CommunicatorOffer, ExecutorOffer, SchedulerOffer
-    from kernelet.contracts.structured import GrammarEngineOffer
     from kernelet.contracts.io import IOProcessorOffer
     from kernelet.contracts.lifecycle import ConfigChange, PluginOptions, ProcessRole
     from kernelet.contracts.model import ModelArchitectureOffer, ModelSourceOffer, WeightFormatOffer
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from kernelet.contracts.sampling import LogitsProcessorOffer
     from kernelet.contracts.serving import EndpointOffer, ServerOffer
     from kernelet.contracts.stats import StatLoggerOffer
+    from kernelet.contracts.structured import GrammarEngineOffer
 
 
 class _Domain:

@@ -10,7 +10,6 @@ from kernelet.config import PluginsConfig
 from kernelet.contracts.attention import AttentionOffer
 from kernelet.contracts.cache import CachePolicyOffer, CacheSpecOffer
 from kernelet.contracts.executor import CommunicatorOffer, ExecutorOffer, SchedulerOffer
-from kernelet.contracts.structured import GrammarEngineOffer
 from kernelet.contracts.io import IOProcessorOffer
 from kernelet.contracts.model import ModelArchitectureOffer, ModelSourceOffer, WeightFormatOffer
 from kernelet.contracts.offer import Offer
@@ -21,6 +20,7 @@ from kernelet.contracts.quant import QuantOffer
 from kernelet.contracts.sampling import LogitsProcessorOffer
 from kernelet.contracts.serving import EndpointOffer, ServerOffer
 from kernelet.contracts.stats import StatLoggerOffer
+from kernelet.contracts.structured import GrammarEngineOffer
 from kernelet.kernel.hooks import Hooks
 from kernelet.kernel.host import Answer
 

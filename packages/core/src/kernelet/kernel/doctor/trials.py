@@ -42,6 +42,7 @@ from kernelet.contracts.quant import QuantizationMethod, QuantOffer
 from kernelet.contracts.sampling import LogitsProcessor, LogitsProcessorOffer
 from kernelet.contracts.serving import Endpoint, EndpointOffer, Server, ServerOffer
 from kernelet.contracts.stats import EngineInfo, StatLogger, StatLoggerOffer
+from kernelet.contracts.structured import GrammarEngine, GrammarEngineOffer, GrammarRules, Text, TokenVocabulary
 from kernelet.contracts.versions import API_VERSIONS, ApiVersion
 from kernelet.errors import PluginError
 from kernelet.kernel.doctor.interfaces import check_class, check_model
@@ -96,6 +97,7 @@ INTERFACES: Mapping[type[Offer], type] = MappingProxyType(
         SchedulerOffer: SchedulingPolicy,
         LogitsProcessorOffer: LogitsProcessor,
         IOProcessorOffer: IOProcessor,
+        GrammarEngineOffer: GrammarEngine,
         StatLoggerOffer: StatLogger,
         ServerOffer: Server,
         EndpointOffer: Endpoint,
@@ -224,6 +226,17 @@ def _parser(subject: Subject) -> None:
     check_table(table)
 
 
+def _grammar_engine(subject: Subject) -> None:
+    """Of every byte and the end, "a" is compiled."""
+    tokens = (*(bytes([byte]) for byte in range(256)), b"")
+    vocabulary = TokenVocabulary(token_bytes=tokens, stop_token_ids=(256,), digest="doctor")
+    engine = subject.target(subject.settings, vocabulary)
+    grammar = engine.load(engine.compile(GrammarRules({"root": Text("a")}))).start()
+    found = grammar.accept([ord("b")]), grammar.accept([ord("a")]), grammar.can_end()
+    if found != (False, True, True):
+        raise PluginError(f'of rules that allow "a" alone, b, a and the end were {found}, not (False, True, True)')
+
+
 def _stat_logger(subject: Subject) -> None:
     engine = EngineInfo(
         model="doctor",
@@ -256,6 +269,7 @@ MADE: Mapping[type[Offer], Trial] = MappingProxyType(
         LogitsProcessorOffer: _logits_processor,
         ToolParserOffer: _parser,
         ReasoningParserOffer: _parser,
+        GrammarEngineOffer: _grammar_engine,
         StatLoggerOffer: _stat_logger,
         ServerOffer: _server,
     }

@@ -25,11 +25,13 @@ from kernelet.contracts.quant import QuantizationMethod, QuantOffer
 from kernelet.contracts.sampling import LogitsProcessor, LogitsProcessorOffer
 from kernelet.contracts.serving import Endpoint, EndpointOffer, Server, ServerOffer
 from kernelet.contracts.stats import StatLogger, StatLoggerOffer
+from kernelet.contracts.structured import GrammarEngineOffer
 from kernelet.errors import PluginError
 from kernelet.executor.in_process import InProcessExecutor
 from kernelet.kernel.doctor.trials import INTERFACES, MADE, NotHereError, Subject, trials
 from kernelet.kernel.kinds import KINDS
 from kernelet.scheduler.policies import FCFSPolicy
+from kernelet.testing.grammar_engine.reference import ReferenceCompiled, ReferenceEngine
 from kernelet.testing.io_processor import Distances
 from kernelet.testing.null.platform import NullDevice
 
@@ -154,6 +156,7 @@ GOOD = [
     (EndpointOffer(name="a", target="m:A", prefix="/a"), NoEndpoint, BOTH[:1]),
     (IOProcessorOffer(name="a", target="m:A"), Distances, BOTH[:1]),
     (WEIGHTS, Keyed, BOTH[:1]),
+    (GrammarEngineOffer(name="a", target="m:A"), ReferenceEngine, BOTH),
     (ToolParserOffer(name="a", target="m:a"), no_calls, BOTH),
     (ReasoningParserOffer(name="a", target="m:a"), no_calls, BOTH),
 ]
@@ -224,6 +227,17 @@ class Text(FCFSPolicy):
     key = lambda self, request: "ab"
 
 
+class NeverEnds(ReferenceEngine):
+    def load(self, compiled):
+        loaded = super().load(compiled)
+        loaded.start = lambda: self.hold(ReferenceCompiled.start(loaded))
+        return loaded
+
+    def hold(self, grammar):
+        grammar.can_end = lambda: False
+        return grammar
+
+
 class Bare(Kernel):
     supports = classmethod(lambda cls, role, scheme, dtype, shape: True)
 
@@ -248,6 +262,7 @@ class Fussy(Source):
         (CacheSpecOffer(name="a", target="m:A", kind="own"), FullGroupManager, NotHereError, "the cache spec own"),
         (GOOD[-1][0], lambda context: {}, PluginError, "m:a returned dict, not ParserTable"),
         (GOOD[-1][0], lambda context: ParserTable(start="nowhere"), ValueError, "begins with 'nowhere'"),
+        (GOOD[-3][0], NeverEnds, PluginError, r"the end were \(False, True, False\), not"),
         (GOOD[-2][0], {}, PluginError, "m:a is a dict, which cannot be called"),
     ],
 )
