@@ -125,3 +125,28 @@ def spends_cpu(payload: bytes) -> bytes:
     resource.setrlimit(resource.RLIMIT_CPU, (used + 1, resource.RLIM_INFINITY))
     while True:
         pass
+
+
+def make(payload: bytes, *given: object) -> list[object]:
+    """A setup: what it was given, and how often it was called in this process."""
+    made = sys.modules.setdefault("made_by_a_test", [])  # type: ignore[arg-type]
+    made.append(payload)  # type: ignore[attr-defined]
+    return [payload.decode(), len(made), len(given)]  # type: ignore[arg-type]
+
+
+def made(payload: bytes, setup: object) -> bytes:
+    return repr((payload.decode(), setup)).encode()
+
+
+def make_slowly(payload: bytes) -> object:
+    """A setup that takes longer, and more memory, than a call may."""
+    time.sleep(1.5)
+    return bytearray(int(payload))
+
+
+def size(payload: bytes, setup: bytearray) -> bytes:
+    return str(len(setup)).encode()
+
+
+def make_nothing(payload: bytes) -> object:
+    raise ValueError("it cannot be made")

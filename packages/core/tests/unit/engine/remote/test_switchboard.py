@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import threading
 
 import pytest
 import zmq
@@ -179,3 +180,17 @@ def test_a_second_hello_changes_nothing(board, frontend):
 def test_nobody_speaks(board):
     assert list(board.receive(0.0)) == []
     assert list(board.receive(0.01)) == []
+
+
+def test_it_can_be_woken_from_any_thread_and_after_its_end(context, place):
+    board = Switchboard(context, place, place.data(0))
+    thread = threading.Timer(0.2, board.wake)
+    thread.start()
+    assert list(board.receive(60.0)) == []
+    thread.join()
+    for _ in range(100_000):
+        board.wake()  # however often, it never blocks
+    assert list(board.receive(60.0)) == []
+    board.close()
+    board.wake()
+    board.close()

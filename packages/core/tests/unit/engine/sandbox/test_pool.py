@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kernelet.engine.sandbox.messages import Setup
 from kernelet.errors import (
     RequestError,
     SandboxBusyError,
@@ -283,3 +284,47 @@ def test_a_helper_dies_with_its_parent(tmp_path, gone):
         [sys.executable, "-c", f"import sys; sys.path.append({str(support)!r})\n{PARENT}", str(path)], check=True
     )
     assert gone(int(path.read_text()))
+
+
+def setup_of(name, payload=b"x", key="k"):
+    return Setup(target=f"sandbox_targets:{name}", payload=payload, key=key)
+
+
+def test_a_setup_is_made_once_a_key_and_given_to_every_call(make):
+    sandbox = make(num_helpers=1, memory_bytes=64 << 20)
+
+    def call(payload, setup):
+        return sandbox.call_sync("sandbox_targets:made", payload, DEADLINE, setup=setup).decode()
+
+    assert call(b"a", setup_of("make")) == "('a', ['x', 1, 0])"
+    assert call(b"b", setup_of("make", b"not sent again")) == "('b', ['x', 1, 0])"
+    assert call(b"c", setup_of("make", b"y", "other")) == "('c', ['y', 2, 0])"
+    assert call(b"d", setup_of("make")) == "('d', ['x', 1, 0])"
+    assert (
+        asyncio.run(sandbox.call("sandbox_targets:made", b"e", DEADLINE, setup=setup_of("make")))
+        == b"('e', ['x', 1, 0])"
+    )
+
+
+def test_a_setup_is_made_again_in_the_next_helper(make):
+    sandbox = make(num_helpers=1, memory_bytes=64 << 20)
+    for _ in range(2):
+        assert sandbox.call_sync("sandbox_targets:made", b"", DEADLINE, setup=setup_of("make")) == b"('', ['x', 1, 0])"
+        with suppress(SandboxError):
+            sandbox.call_sync("sandbox_targets:leave", b"1", DEADLINE)
+
+
+def test_neither_time_nor_memory_of_a_setup_counts(make):
+    sandbox = make(num_helpers=1, memory_bytes=32 << 20)
+    setup = setup_of("make_slowly", str(100 << 20).encode())
+    for _ in range(2):
+        found = sandbox.call_sync("sandbox_targets:size", b"", 1.0, setup=setup)
+        assert int(found) == 100 << 20
+
+
+def test_a_setup_that_fails_is_the_calls_error(make):
+    sandbox = make(num_helpers=1, memory_bytes=64 << 20)
+    for _ in range(2):
+        with pytest.raises(SandboxTargetError, match="ValueError: it cannot be made"):
+            sandbox.call_sync("sandbox_targets:made", b"", DEADLINE, setup=setup_of("make_nothing"))
+    assert sandbox.call_sync("sandbox_targets:echo", b"next", DEADLINE) == b"next"
