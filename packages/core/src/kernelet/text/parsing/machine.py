@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Final
 
 from kernelet.contracts.parsing import REASONING
@@ -33,16 +34,22 @@ class OutputParser:
         table: What to run.
         tools: The functions that may be called, for the types of their parameters.
         drops_calls: Neither calls nor their markup become part of the message.
+        draft: What is written to; None: one of its own.
 
     Attributes:
         looked: Characters looked at until now.
     """
 
     def __init__(
-        self, table: CompiledTable, tools: Iterable[Mapping[str, Any]] = (), *, drops_calls: bool = False
+        self,
+        table: CompiledTable,
+        tools: Iterable[Mapping[str, Any]] = (),
+        *,
+        drops_calls: bool = False,
+        draft: Draft | None = None,
     ) -> None:
         self._table = table
-        self._draft = Draft(tools, table.table.new_id or new_call_id, drops_calls=drops_calls)
+        self._draft = draft or Draft(tools, table.table.new_id or new_call_id, drops_calls=drops_calls)
         self._state = table.table.start
         self._scanner = table.scanner(self._state, self._draft, fresh=True)
         self._dropped = ""
@@ -58,6 +65,20 @@ class OutputParser:
     def in_reasoning(self) -> bool:
         """Whether the model thinks now."""
         return self._table.writes(self._state) == REASONING
+
+    @property
+    def state(self) -> str:
+        """Name of the state it is in."""
+        return self._state
+
+    @property
+    def dropped(self) -> str:
+        """Characters that are dropped if they come now."""
+        return self._dropped
+
+    def fork(self) -> OutputParser:
+        """Another one that stands where this one does; neither notices the other."""
+        return copy.deepcopy(self, {id(self._table): self._table})
 
     def push(self, spans: Iterable[Span]) -> None:
         """More of the choice."""

@@ -75,6 +75,10 @@ class Node:
         self.places = places
         self.moves: tuple[dict[str, Move], dict[str, Move]] = ({}, {})
 
+    def __deepcopy__(self, _: object) -> Node:
+        """Shared by all texts."""
+        return self
+
 
 class Patterns:
     """The exits of one state; shared by all texts.
@@ -98,6 +102,10 @@ class Patterns:
         self.root = Node(())
         self._known = {symbol for item in items for symbol in ([item] if isinstance(item, str) else item)}
         self._nodes = {self.root.places: self.root}
+
+    def __deepcopy__(self, _: object) -> Patterns:
+        """Shared by all texts."""
+        return self
 
     def move(self, node: Node, symbol: str, *, fresh: bool) -> Move:
         """What a symbol does.

@@ -141,6 +141,10 @@ class CompiledTable:
             case ParameterValueState():
                 return ParameterValueScanner(patterns, draft, state)
 
+    def exits(self, name: str) -> tuple[Exit, ...]:
+        """What ends a state."""
+        return exits_of(self._states[name])
+
     def writes(self, name: str) -> str:
         """What text of this state becomes: ``CONTENT``, ``REASONING``, or empty."""
         state = self._states[name]
