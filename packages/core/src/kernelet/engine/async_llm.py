@@ -15,7 +15,7 @@ from kernelet.contracts.sampling import SamplingParams
 from kernelet.contracts.serving import EngineClient, EngineHealth, Exposition
 from kernelet.engine.driver import DRAINING
 from kernelet.engine.frontend import Frontend
-from kernelet.engine.input_processor import check_request_id
+from kernelet.engine.input_processor import check_request_id, wanted_constraint
 from kernelet.engine.open_requests import Item, OpenRequests
 from kernelet.engine.owned_request import OwnedRequest
 from kernelet.engine.pooling_client import PREPARING, PoolingClient
@@ -71,7 +71,7 @@ class AsyncLLM(PoolingClient, StartedEngine, EngineClient):
         name = self._new_id() if request_id is None else check_request_id(request_id)
         params = SamplingParams() if sampling_params is None else sampling_params
         prepare = partial(self._frontend.input_processor.prepare, prompt, params, request_id=name, priority=priority)
-        wanted = getattr(params, "structured_outputs", None)  # that it is SamplingParams is checked later
+        wanted = wanted_constraint(prompt, params)
         if wanted is not None:
             constraint = await self._frontend.structured.prepare_async(wanted)
             prepare = partial(prepare, constraint=constraint)

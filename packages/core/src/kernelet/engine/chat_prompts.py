@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from kernelet.engine.parsing import Parsers, ToolChoice
+from kernelet.engine.parsing import Parsers
 from kernelet.engine.prompts import ParsedPrompt
 from kernelet.engine.sandbox.pool import Sandbox
+from kernelet.engine.tool_choice import ToolChoice, Tools, without_strict
 from kernelet.errors import ChatTemplateError, SandboxTargetError
 from kernelet.text.chat_template import ChatTemplate
 from kernelet.text.requested_template import RENDER, pack, unpack
@@ -18,6 +19,14 @@ TEMPLATE_SECONDS: Final = 5.0
 """How long a request's own template may take."""
 
 _WHAT: Final = "the chat template"
+
+
+class _ToolUse(NamedTuple):
+    """What a request says of tools."""
+
+    tools: Tools | None
+    tool_choice: ToolChoice
+    parallel_tool_calls: bool
 
 
 class ChatPrompts:
@@ -39,47 +48,70 @@ class ChatPrompts:
         self._parsers = parsers or Parsers()
 
     def prompt(
-        self, messages: Sequence[Mapping[str, Any]], *, tool_choice: ToolChoice = "auto", **template: Any
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Tools | None = None,
+        tool_choice: ToolChoice = "auto",
+        parallel_tool_calls: bool = True,
+        **template: Any,
     ) -> ParsedPrompt:
         """Messages as the text that a template makes of them, and how the answers to it are parsed.
 
         Args:
             messages: Objects with ``role`` and ``content``.
-            tool_choice: ``"none"``: calls are taken out of the answers.
+            tools: Functions that the model may call; one that is ``strict`` is called as its parameters say.
+            tool_choice: ``"none"``: calls are taken out of the answers; ``"required"``, or a function: there must be
+                one.
+            parallel_tool_calls: More than one call may come, where calls are held to their form.
             template: As for ``LLM.chat``.
 
         Raises:
             ChatTemplateError: the model has no template, or it refused the messages.
             SandboxError: the request's own template took too long or too much memory.
-            ParameterError: another ``tool_choice``.
+            ParameterError: another ``tool_choice``, or one that nothing here can see to.
         """
-        own, (name, options) = self._own(), rendering(**template)
+        use = _ToolUse(tools, tool_choice, parallel_tool_calls)
+        own, (name, options) = self._own(), rendering(tools=without_strict(tools), **template)
         if name is None or own.is_own(name):
-            return self._parsed(own.render(messages, template=name, **options), tool_choice, options)
+            return self._parsed(own.render(messages, template=name, **options), use, options)
         packed = pack(name, own.special_tokens, messages, **options)
         try:
             text = unpack(self._sandbox.call_sync(RENDER, packed, TEMPLATE_SECONDS, what=_WHAT))
         except SandboxTargetError as error:
             raise refused(error) from None
-        return self._parsed(text, tool_choice, options)
+        return self._parsed(text, use, options)
 
     async def prompt_async(
-        self, messages: Sequence[Mapping[str, Any]], *, tool_choice: ToolChoice = "auto", **template: Any
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Tools | None = None,
+        tool_choice: ToolChoice = "auto",
+        parallel_tool_calls: bool = True,
+        **template: Any,
     ) -> ParsedPrompt:
         """``prompt`` for an event loop, which it does not block."""
-        own, (name, options) = self._own(), rendering(**template)
+        use = _ToolUse(tools, tool_choice, parallel_tool_calls)
+        own, (name, options) = self._own(), rendering(tools=without_strict(tools), **template)
         if name is None or own.is_own(name):
-            return await asyncio.to_thread(partial(self.prompt, messages, tool_choice=tool_choice, **template))
+            return await asyncio.to_thread(partial(self.prompt, messages, **use._asdict(), **template))
         packed = await asyncio.to_thread(partial(pack, name, own.special_tokens, messages, **options))
         try:
             text = unpack(await self._sandbox.call(RENDER, packed, TEMPLATE_SECONDS, what=_WHAT))
         except SandboxTargetError as error:
             raise refused(error) from None
-        return await asyncio.to_thread(self._parsed, text, tool_choice, options)
+        return await asyncio.to_thread(self._parsed, text, use, options)
 
-    def _parsed(self, text: str, tool_choice: ToolChoice, options: Mapping[str, Any]) -> ParsedPrompt:
+    def _parsed(self, text: str, use: _ToolUse, options: Mapping[str, Any]) -> ParsedPrompt:
         """A rendered chat: it has its own special tokens."""
-        parsing = self._parsers.parsing(text, options["tools"], tool_choice, options["template_kwargs"])
+        parsing = self._parsers.parsing(
+            text,
+            use.tools,
+            use.tool_choice,
+            options["template_kwargs"],
+            parallel_tool_calls=use.parallel_tool_calls,
+        )
         return ParsedPrompt(text=text, add_special_tokens=False, parsing=parsing)
 
     def _own(self) -> ChatTemplate:

@@ -14,7 +14,7 @@ from kernelet.config import ModelConfig
 from kernelet.contracts.platform import PlatformConfig
 from kernelet.contracts.sampling import SamplerParams, SamplingParams
 from kernelet.engine.parsing import OutputParsing
-from kernelet.engine.prompts import parse_prompt
+from kernelet.engine.prompts import ParsedPrompt, parse_prompt
 from kernelet.engine.structured.prepare import PreparedConstraint, StructuredOutputs
 from kernelet.errors import ParameterError, PromptError
 from kernelet.request.extra_args import Validators
@@ -101,7 +101,8 @@ class InputProcessor:
             params: ``SamplingParams``.
             request_id: As users know it.
             priority: Smaller is served first.
-            constraint: ``structured_outputs`` as it was prepared; None: prepare it here, which may take seconds.
+            constraint: What ``wanted_constraint`` found, as it was prepared; None: prepare it here, which may take
+                seconds.
 
         Raises:
             RequestError: the first thing that is wrong with it.
@@ -115,10 +116,11 @@ class InputProcessor:
         check_room_before_min_tokens(checked, max_tokens, stops)
         self._platform.validate_request(len(ids), checked)
         worker_params = self._worker_params(checked, stops)
-        if checked.structured_outputs is None:
+        wanted = wanted_constraint(parsed, checked)
+        if wanted is None:
             constraint = None
         elif constraint is None:
-            constraint = self._structured.prepare(checked.structured_outputs)
+            constraint = self._structured.prepare(wanted)
         shared = {
             "prompt_token_ids": ids,
             "max_tokens": max_tokens,
@@ -240,6 +242,21 @@ class InputProcessor:
             prompt_logprobs=params.prompt_logprobs,
             extra_args=params.extra_args,
         )
+
+
+def wanted_constraint(prompt: object, params: object) -> object | None:
+    """What a request asks to be held to: ``structured_outputs``, or the calls of its tools; None: nothing.
+
+    Raises:
+        ParameterError: both.
+    """
+    asked = getattr(params, "structured_outputs", None)  # that it is SamplingParams is checked later
+    parsing = prompt.parsing if isinstance(prompt, ParsedPrompt) else None
+    calls = None if parsing is None else parsing.calls
+    if asked is not None and calls is not None:
+        field = "tools" if calls.choice == "auto" else "tool_choice"
+        raise ParameterError(field, "an answer cannot be held to calls and to structured_outputs: leave one out")
+    return calls if asked is None else asked
 
 
 def make_choices(

@@ -111,8 +111,8 @@ class LLM(PoolingLLM, StartedEngine):
             sampling_params: For all, or one each; None: the defaults.
             use_tqdm: Show a progress bar, in a terminal.
             template: ``chat_template`` (name or source), ``add_generation_prompt``, ``continue_final_message``,
-                ``tools``, ``tool_choice`` ("auto", or "none": calls are taken out), ``chat_template_kwargs``,
-                ``reasoning_effort``.
+                ``tools``, ``tool_choice`` ("auto"; "none": calls are taken out; "required", or a function: there must
+                be a call), ``parallel_tool_calls``, ``chat_template_kwargs``, ``reasoning_effort``.
 
         Returns:
             One result a conversation; where a parser runs, each of its answers has a ``message``.

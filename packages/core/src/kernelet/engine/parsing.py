@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 from kernelet.config import PluginsConfig
 from kernelet.contracts.parsing import (
@@ -22,9 +22,11 @@ from kernelet.contracts.parsing import (
 from kernelet.contracts.plugins import Owned, PluginView
 from kernelet.contracts.serving import ParsersInfo
 from kernelet.engine.options import AUTO
-from kernelet.errors import ConfigError, ParameterError, PluginError, RequestFailedError, SelectionError
+from kernelet.engine.tool_choice import Choice, ToolChoice, Tools, held_calls, read_tool_choice
+from kernelet.errors import ConfigError, PluginError, RequestFailedError, SelectionError
 from kernelet.request.message import ParsedMessage
 from kernelet.request.values import shown
+from kernelet.structured.tags.calls import ToolCalls
 from kernelet.text.detokenizer import Span
 from kernelet.text.parsing.machine import OutputParser
 from kernelet.text.parsing.table import CompiledTable, combine
@@ -32,9 +34,7 @@ from kernelet.text.tokenizer import Tokenizer
 
 logger = logging.getLogger(__name__)
 
-ToolChoice = Literal["none", "auto"]
-
-Tools = Sequence[Mapping[str, Any]]
+FREE = Choice("auto")
 
 TOOL_FLAG, REASONING_FLAG = "--tool-call-parser", "--reasoning-parser"
 
@@ -168,6 +168,7 @@ class OutputParsing:
         drops_calls: Neither calls nor their markup become part of a message.
         marker_ids: Tokens that are markers: the parser sees them whether or not they are shown.
         label: Which parsers run, for messages.
+        calls: What the answers are held to; None: the model is free.
     """
 
     table: CompiledTable
@@ -175,6 +176,7 @@ class OutputParsing:
     drops_calls: bool = False
     marker_ids: frozenset[int] = frozenset()
     label: str = ""
+    calls: ToolCalls | None = None
 
     def new_parser(self) -> OutputParser:
         """The parser of one choice."""
@@ -252,41 +254,48 @@ class Parsers:
         tools: Tools | None = None,
         tool_choice: ToolChoice = "auto",
         template_kwargs: Mapping[str, Any] | None = None,
+        *,
+        parallel_tool_calls: bool = True,
     ) -> OutputParsing | None:
         """How the answers to a rendered chat are parsed; None: not at all.
 
         Args:
             prompt: What the chat template made.
             tools: As the template takes them; none: no calls are looked for.
-            tool_choice: ``"none"``: calls are dropped.
+            tool_choice: ``"none"``: calls are dropped; ``"required"``, or a function: the answer must be a call.
             template_kwargs: Further variables of the template.
+            parallel_tool_calls: More than one call may come, where calls are held to their form.
 
         Raises:
-            ParameterError: another ``tool_choice``.
+            ParameterError: another ``tool_choice``, or one that nothing here can see to.
             RequestFailedError: a plugin failed.
         """
-        if tool_choice not in {"none", "auto"}:
-            raise ParameterError("tool_choice", f"got {shown(tool_choice)}, expected 'none' or 'auto'")
+        functions = functions_of(tools or ())
+        choice = read_tool_choice(tool_choice, functions)
         tool = self.tool if tools else None
         if tool is None and self.reasoning is None:
+            held_calls(choice, functions, None, None)
             return None
         context = ParserContext(
-            tools=functions_of(tools or ()),
+            tools=functions,
             prompt=prompt,
             template_kwargs=template_kwargs or {},
             parses_tools=tool is not None,
             parses_reasoning=self.reasoning is not None,
         )
         try:
-            return self.compile(tool, context, drops_calls=tool_choice == "none")
+            return self.compile(tool, context, choice, parallel=parallel_tool_calls)
         except RequestFailedError:
             logger.exception("a request cannot be parsed")
             raise
 
-    def compile(self, tool: NamedParser | None, context: ParserContext, *, drops_calls: bool = False) -> OutputParsing:
+    def compile(
+        self, tool: NamedParser | None, context: ParserContext, choice: Choice = FREE, *, parallel: bool = True
+    ) -> OutputParsing:
         """What the selected parsers make of a context.
 
         Raises:
+            ParameterError: nothing here can see to the choice.
             RequestFailedError: a plugin failed, or the two cannot run together.
         """
         running = [parser for parser in (tool, self.reasoning) if parser is not None]
@@ -301,7 +310,8 @@ class Parsers:
         return OutputParsing(
             table=table,
             tools=context.tools,
-            drops_calls=drops_calls,
+            drops_calls=choice.kind == "none",
+            calls=held_calls(choice, context.tools, calls, thinks, parallel=parallel),
             marker_ids=frozenset(index for text in table.tokens if (index := self._token(text)) is not None),
             label=label,
         )

@@ -1,0 +1,110 @@
+"""What ``tools`` and ``tool_choice`` ask of an answer: which calls it may hold, and whether it must."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple
+
+from kernelet.contracts.parsing import REASONING, ParserTable
+from kernelet.errors import ParameterError
+from kernelet.request.values import shown
+from kernelet.structured.refusal import InvalidConstraintError, UnenforcedError
+from kernelet.structured.tags.calls import ToolCalls, tool_calls
+
+Tools = Sequence[Mapping[str, Any]]
+
+ToolChoice = str | Mapping[str, Any]
+"""``"none"``, ``"auto"``, ``"required"``, or a function, ``{"type": "function", "function": {"name": ...}}``."""
+
+FIELD: Final = "tool_choice"
+
+
+class Choice(NamedTuple):
+    """A ``tool_choice`` that was read.
+
+    Attributes:
+        name: Of the only function that may be called, where ``kind`` is ``"named"``.
+    """
+
+    kind: Literal["none", "auto", "required", "named"]
+    name: str = ""
+
+
+def read_tool_choice(given: object, functions: Sequence[Mapping[str, Any]]) -> Choice:
+    """What a request says, in one of OpenAI's forms.
+
+    Raises:
+        ParameterError: it is none of them, or names no function of the request.
+    """
+    if given in ("none", "auto"):
+        return Choice("none" if given == "none" else "auto")
+    if given == "required":
+        if not functions:
+            raise ParameterError(FIELD, "a call is required, but there are no tools")
+        return Choice("required")
+    name = _name_of(given)
+    if name is None:
+        raise ParameterError(FIELD, f"got {shown(given)}, expected 'none', 'auto', 'required', or a function")
+    if all(one["name"] != name for one in functions):
+        raise ParameterError(FIELD, f"got the function {shown(name)}, which is not among tools")
+    return Choice("named", name)
+
+
+def _name_of(given: object) -> str | None:
+    if not isinstance(given, Mapping) or given.get("type") != "function":
+        return None
+    inner = given.get("function", given)
+    name = inner.get("name") if isinstance(inner, Mapping) else None
+    return name if isinstance(name, str) else None
+
+
+def held_calls(
+    choice: Choice,
+    functions: Sequence[Mapping[str, Any]],
+    calls: ParserTable | None,
+    thinks: ParserTable | None,
+    *,
+    parallel: bool = True,
+) -> ToolCalls | None:
+    """The calls that answers are held to; None: the model is free.
+
+    Args:
+        choice: Of the request.
+        functions: Of the request; one that is ``strict`` is called as its parameters say.
+        calls: Table of the tool parser.
+        thinks: Table of the reasoning parser.
+        parallel: More than one call may come.
+
+    Raises:
+        ParameterError: nothing can hold the answers of this model to calls.
+    """
+    strict = any(one.get("strict") for one in functions)
+    if choice.kind == "none" or (choice.kind == "auto" and not strict):
+        return None
+    field = "tools" if choice.kind == "auto" else FIELD
+    if calls is None:
+        raise ParameterError(field, "no tool parser runs, which knows how the model writes calls: name one")
+    asked = choice.name if choice.kind == "named" else choice.kind
+    try:
+        return tool_calls(calls, functions, asked, parallel=parallel, excludes=_openings(thinks))
+    except (UnenforcedError, InvalidConstraintError) as error:
+        raise ParameterError(field, str(error)) from error
+
+
+def _openings(thinks: ParserTable | None) -> tuple[str, ...]:
+    """Markers that would open reasoning in the middle of text."""
+    exits = () if thinks is None else thinks.content_exits
+    return tuple(dict.fromkeys(exit_.parts[0] for exit_ in exits if exit_.to == REASONING))
+
+
+def without_strict(tools: Tools | None) -> list[dict[str, Any]] | None:
+    """Tools as a chat template sees them: ``strict`` is a promise to the client, not to the model."""
+    return None if tools is None else [_shown_tool(tool) for tool in tools]
+
+
+def _shown_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
+    shown_tool = {name: value for name, value in tool.items() if name != "strict"}
+    inner = tool.get("function")
+    if isinstance(inner, Mapping):
+        shown_tool["function"] = {name: value for name, value in inner.items() if name != "strict"}
+    return shown_tool

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import pytest
+
+from kernelet.contracts.parsing import CONTENT, REASONING, CallSyntax, Exit, JsonCallsState, ParserTable, TextState
+from kernelet.engine.tool_choice import Choice, held_calls, read_tool_choice, without_strict
+from kernelet.errors import ParameterError
+
+FUNCTIONS = ({"name": "f", "parameters": {"type": "object"}}, {"name": "g"})
+STRICT = ({"name": "f", "strict": True}, {"name": "g"})
+SYNTAX = CallSyntax(before='<call>{"name": "', between='", "arguments": ', after="}</call>")
+CALLS = ParserTable(
+    states={
+        "call": JsonCallsState(to="end"),
+        "end": TextState(exits=(Exit("</call>", CONTENT, closes=True),), into=""),
+    },
+    content_exits=(Exit("<call>", "call", opens=True),),
+    call_syntax=SYNTAX,
+)
+THINKS = ParserTable(
+    states={REASONING: TextState(exits=(Exit("</think>", CONTENT),), into=REASONING)},
+    content_exits=(Exit("<think>", REASONING),),
+)
+
+
+@pytest.mark.parametrize(
+    "given, expected",
+    [
+        ("none", Choice("none")),
+        ("auto", Choice("auto")),
+        ("required", Choice("required")),
+        ({"type": "function", "function": {"name": "g"}}, Choice("named", "g")),
+        ({"type": "function", "name": "f"}, Choice("named", "f")),
+    ],
+)
+def test_forms(given, expected):
+    assert read_tool_choice(given, FUNCTIONS) == expected
+
+
+@pytest.mark.parametrize(
+    "given, says",
+    [
+        ("any", "got 'any' .str., expected 'none', 'auto', 'required', or a function"),
+        ({"type": "function", "function": {"name": "h"}}, "the function 'h' .str., which is not among tools"),
+        ({"type": "function"}, "expected 'none'"),
+        ({"type": "function", "function": "f"}, "expected 'none'"),
+        (["auto"], "expected 'none'"),
+        (None, "expected 'none'"),
+    ],
+)
+def test_others_are_refused(given, says):
+    with pytest.raises(ParameterError, match=f"tool_choice: .*{says}"):
+        read_tool_choice(given, FUNCTIONS)
+
+
+def test_a_call_of_nothing_cannot_be_required():
+    with pytest.raises(ParameterError, match="a call is required, but there are no tools"):
+        read_tool_choice("required", ())
+
+
+@pytest.mark.parametrize("kind, functions", [("none", STRICT), ("auto", FUNCTIONS)])
+def test_a_free_model(kind, functions):
+    assert held_calls(Choice(kind), functions, None, None) is None
+
+
+def test_strict_functions_hold_the_calls():
+    held = held_calls(Choice("auto"), STRICT, CALLS, THINKS, parallel=False)
+    assert (held.choice, held.syntax, held.parallel, held.excludes) == ("auto", SYNTAX, False, ("<think>",))
+    assert held.openings == (("<call>",),)
+    assert held.tools == STRICT
+
+
+def test_a_named_function_is_the_only_one():
+    held = held_calls(Choice("named", "g"), FUNCTIONS, CALLS, None)
+    assert (held.choice, held.tools, held.excludes) == ("named", ({"name": "g"},), ())
+
+
+@pytest.mark.parametrize(
+    "kind, functions, table, says",
+    [
+        ("required", FUNCTIONS, None, "tool_choice: no tool parser runs"),
+        ("auto", STRICT, None, "tools: no tool parser runs"),
+        ("required", FUNCTIONS, ParserTable(), "tool_choice: .*cannot be constrained"),
+    ],
+)
+def test_nothing_can_see_to_it(kind, functions, table, says):
+    with pytest.raises(ParameterError, match=says):
+        held_calls(Choice(kind), functions, table, None)
+
+
+def test_templates_do_not_see_strict():
+    tools = [{"type": "function", "strict": True, "function": {"name": "f", "strict": True}}, {"name": "g"}]
+    assert without_strict(tools) == [{"type": "function", "function": {"name": "f"}}, {"name": "g"}]
+    assert without_strict(None) is None
+    assert tools[0]["function"]["strict"] is True
