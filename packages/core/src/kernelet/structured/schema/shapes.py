@@ -120,11 +120,20 @@ class ArrayShape:
 
 @dataclass(frozen=True, kw_only=True)
 class Property:
-    """A property with a name of its own."""
+    """A property with a name of its own.
+
+    Attributes:
+        name: Differs from those of others.
+        node: Of its value.
+        required: It must be there.
+        has_place: It is written where it stands. False: the schema gives no place; among those like it, behind all
+            others, it may be written in any order.
+    """
 
     name: str
     node: NodeId
     required: bool
+    has_place: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ from kernelet.structured.schema.algebra.facts import (
 )
 from kernelet.structured.schema.algebra.terms import ALWAYS, Key, Literal
 from kernelet.structured.schema.finish.keys import Cell, cells, finite_names, holds
+from kernelet.structured.schema.keywords.objects import ASKED
 from kernelet.structured.schema.shapes import KeyClass, ObjectShape, Property
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 
 MAX_SPLIT: Final = 6
 """Optional properties whose presence is spelled out, where one more property is asked for."""
+
+
+UNPLACED: Final[Order] = (ASKED, 0, 0)
+"""The order of names that neither ``properties`` nor a constant gives begins here."""
 
 
 @dataclass
@@ -176,8 +181,13 @@ def _shapes(builder: Builder, form: Form, path: str) -> list[ObjectShape]:
         reason = "nobody can tell that names which are not given differ: name the properties, or ask for fewer"
         raise UnenforcedError([Refusal(place or path, reason)])
     properties = tuple(
-        Property(name=name, node=builder.node(form.keys[name], path), required=name in form.needed)
-        for name in form.orders
+        Property(
+            name=name,
+            node=builder.node(form.keys[name], path),
+            required=name in form.needed,
+            has_place=order < UNPLACED,
+        )
+        for name, order in form.orders.items()
         if name in form.keys
     )
     others = tuple(KeyClass(keys=cell.language, node=builder.node(cell.key, path)) for cell in form.others)
