@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class StructuredOutputsParams(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the text must look like: exactly one constraint, and how it is meant. Names as in vLLM.
+    """What the text must look like: exactly one constraint, and how it is meant. Names as in vLLM. Since sampling 1.2.
 
     Attributes:
         json: A JSON schema (2020-12, or what its ``$schema`` says): an object, a bool, or either as text.

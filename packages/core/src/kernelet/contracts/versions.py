@@ -40,7 +40,7 @@ API_VERSIONS = MappingProxyType(
         "model": ApiVersion(1, 2),
         "quant": ApiVersion(1, 0),
         "executor": ApiVersion(1, 2),
-        "sampling": ApiVersion(1, 1),
+        "sampling": ApiVersion(1, 2),
         "io": ApiVersion(1, 0),
         "parsing": ApiVersion(1, 1),
         "structured": ApiVersion(1, 0),
