@@ -41,7 +41,21 @@ MAX_CLAUSES: Final = 4_000
 MAX_NESTING: Final = 64
 """Schemas about the same value inside of each other."""
 PLAIN: Final = frozenset(
-    ["type", "const", "enum", "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength", "minLength", "maxItems", "minItems", "maxProperties"]
+    {
+        "type",
+        "const",
+        "enum",
+        "multipleOf",
+        "maximum",
+        "exclusiveMaximum",
+        "minimum",
+        "exclusiveMinimum",
+        "maxLength",
+        "minLength",
+        "maxItems",
+        "minItems",
+        "maxProperties",
+    }
 )
 """Keywords without schemas in them that are never refused."""
 SILENT: Final = frozenset({"$id", "$schema", "$anchor", "$dynamicAnchor", "$defs", "definitions"})

@@ -250,7 +250,8 @@ def _scalar_negation(fact: Fact) -> Fact:
 def _array_negation(fact: Item | Items | CountAtLeast | CountAtMost | Distinct) -> tuple[Fact, ...] | None:
     match fact:
         case Item(index, literal):
-            return SizeAtLeast(index + 1), Item(index, opposite(literal))
+            more = SizeAtLeast(index + 1)
+            return (more,) if literal == NEVER else (more, Item(index, opposite(literal)))
         case Items(start, literal):
             return (CountAtLeast(start, opposite(literal), 1),)
         case CountAtLeast(start, literal, count, path):
@@ -266,7 +267,8 @@ def _array_negation(fact: Item | Items | CountAtLeast | CountAtMost | Distinct) 
 def _object_negation(fact: Member | Has | Members | SomeMember) -> tuple[Fact, ...]:
     match fact:
         case Member(name, literal, order):
-            return Has(name, order), Member(name, opposite(literal), order)
+            has = Has(name, order)
+            return (has,) if literal == NEVER else (has, Member(name, opposite(literal), order))
         case Has(name, order):
             return (Member(name, NEVER, order),)
         case Members(keys, literal, path):
