@@ -9,8 +9,8 @@ import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
-CALLS, ROUNDS = 40, 4
-KEPT_OBJECTS, KEPT_PAGES = 500, 25_000
+CALLS, ROUNDS = 25, 3
+KEPT_OBJECTS, KEPT_PAGES = 250, 40_000
 """Bytes a call that are no growth: of Python's objects; of the process, whose allocators keep some."""
 
 STATM = Path("/proc/self/statm")
