@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 import pytest
@@ -8,8 +11,9 @@ import pytest
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.structured import EMPTY, Chars, Concat, GrammarRules, Repeat, Rule, Text, Union
 from kernelet.testing.grammar_engine.vocabulary import byte_vocabulary
+from kernelet_structured_lmfe import tokens as module
 from kernelet_structured_lmfe.engine import LmfeEngine
-from kernelet_structured_lmfe.place import MOST_BYTES
+from kernelet_structured_lmfe.tokens import Tokens
 
 DIGITS = Chars(((48, 57),))
 ANY_JSON = GrammarRules(
@@ -62,7 +66,30 @@ def test_what_is_no_json_is_refused(engine, text):
     assert answer.validate(data) < len(data) or not answer.can_end()
 
 
-def test_a_grammar_takes_its_graph_and_what_it_may_keep(engine):
-    small, large = (engine.load(engine.compile(GrammarRules({"root": Text("a" * size)}))) for size in (1, 5000))
+ONLY_COMPILES = """
+import sys
+from kernelet.contracts.offer import Settings
+from kernelet.contracts.structured import GrammarRules, Text, TokenVocabulary
+from kernelet_structured_lmfe.engine import LmfeEngine
 
-    assert MOST_BYTES < small.num_bytes < large.num_bytes
+vocabulary = TokenVocabulary(token_bytes=(b"a",), stop_token_ids=(), digest="")
+assert LmfeEngine(Settings(plugin="lmfe"), vocabulary).compile(GrammarRules({"root": Text("a")}))
+assert not {"lmformatenforcer", "torch"} & set(sys.modules)
+"""
+
+
+def test_where_it_only_compiles_the_library_is_not_imported():
+    """Helper processes do: the library's import of torch takes seconds, and hundreds of megabytes."""
+    subprocess.run([sys.executable, "-c", ONLY_COMPILES], check=True)
+
+
+def test_an_engine_reads_its_vocabulary_once(monkeypatch):
+    made = []
+    monkeypatch.setattr(module, "Tokens", lambda vocabulary: made.append(vocabulary) or Tokens(vocabulary))
+    engine = LmfeEngine(Settings(plugin="lmfe"), byte_vocabulary())
+    compiled = engine.compile(GrammarRules({"root": Text("a")}))
+    assert made == []
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(engine.load, [compiled] * 8))
+
+    assert made == [engine.vocabulary]

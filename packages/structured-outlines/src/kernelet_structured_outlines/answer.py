@@ -10,19 +10,24 @@ from outlines_core import Guide, Index
 
 from kernelet.contracts.structured import MAX_ROLLBACK, Grammar
 
-EXTRA = 2
-"""Tokens behind the vocabulary: see the engine."""
-
 
 class OutlinesAnswer(Grammar):
-    """A guide of the library, which has been given the first of the extra tokens, and the tokens since."""
+    """A guide of the library, and the tokens that it has been given.
 
-    def __init__(self, index: Index, num_tokens: int, tokens: Sequence[int] = ()) -> None:
+    Args:
+        index: Of the grammar.
+        num_tokens: Of the vocabulary; what follows is the engine's own, and the first of it begins every text.
+        num_ids: Those and these.
+        tokens: Accepted so far.
+    """
+
+    def __init__(self, index: Index, num_tokens: int, num_ids: int, tokens: Sequence[int] = ()) -> None:
         self._index = index
         self._num_tokens = num_tokens
+        self._num_ids = num_ids
         self._tokens: list[int] = []
         self._guide = Guide(index, max_rollback=MAX_ROLLBACK)
-        self._row = np.zeros(-(-(num_tokens + EXTRA) // 32), np.int32)
+        self._row = np.zeros(-(-num_ids // 32), np.int32)
         self._address = self._row.ctypes.data
         self._guide.advance(num_tokens, return_tokens=False)
         self._advance(tokens)
@@ -50,7 +55,7 @@ class OutlinesAnswer(Grammar):
             del self._tokens[-num_tokens:]
 
     def fork(self) -> Grammar:
-        return OutlinesAnswer(self._index, self._num_tokens, self._tokens)
+        return OutlinesAnswer(self._index, self._num_tokens, self._num_ids, self._tokens)
 
     def fill_mask(self, row: NDArray[np.int32]) -> None:
         self._fill()
@@ -64,7 +69,7 @@ class OutlinesAnswer(Grammar):
         return not self._row.any()
 
     def _fill(self) -> None:
-        """Writes the own row, which has room for the extra tokens, and clears their bits."""
+        """Writes the own row, which has room for all ids, and clears those behind the vocabulary."""
         self._guide.write_mask_into(self._address, len(self._row), self._row.itemsize)
         word, bit = divmod(self._num_tokens, 32)
         self._row[word] &= (1 << bit) - 1

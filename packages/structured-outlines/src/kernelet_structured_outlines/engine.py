@@ -24,19 +24,28 @@ MOST_TOKENS: Final = 49152
 
 
 class OutlinesEngine(GrammarEngine):
-    """One vocabulary's engine; behind its tokens come one that is ``START`` and one that ends a text."""
+    """One vocabulary's engine.
+
+    Behind its tokens come others, which no mask allows: ``START``, one that ends a text, and the bytes that are no
+    tokens, without which the library makes no index of what needs them.
+    """
 
     def __init__(self, settings: Settings, vocabulary: TokenVocabulary) -> None:
         super().__init__(settings, vocabulary)
-        self._start = len(vocabulary.token_bytes)
-        ids: dict[bytes, list[int]] = {START.encode(): [self._start]}
+        self._num_tokens = len(vocabulary.token_bytes)
+        ids: dict[bytes, list[int]] = {START.encode(): [self._num_tokens]}
         for token_id, token in enumerate(vocabulary.token_bytes):
             if token:
                 ids.setdefault(token, []).append(token_id)
-        self._tokens = Vocabulary(self._start + 1, ids)
+        self._num_ids = self._num_tokens + 2
+        for byte in range(256):
+            if bytes((byte,)) not in ids:
+                ids[bytes((byte,))] = [self._num_ids]
+                self._num_ids += 1
+        self._tokens = Vocabulary(self._num_tokens + 1, ids)
 
     def compile(self, rules: GrammarRules) -> bytes:
-        states, most = states_of(rules), MOST_STATES * MOST_TOKENS // max(MOST_TOKENS, self._start)
+        states, most = states_of(rules), MOST_STATES * MOST_TOKENS // max(MOST_TOKENS, self._num_tokens)
         if states > most:
             raise ValueError(
                 f"too large for outlines: about {states} states of at most {most}; repeats multiply what they repeat: "
@@ -47,20 +56,21 @@ class OutlinesEngine(GrammarEngine):
         return bytes(built)
 
     def load(self, compiled: bytes) -> CompiledGrammar:
-        return OutlinesCompiled(Index.from_binary(compiled), 3 * len(compiled), self._start)
+        return OutlinesCompiled(Index.from_binary(compiled), 3 * len(compiled), self._num_tokens, self._num_ids)
 
 
 class OutlinesCompiled(CompiledGrammar):
     """An index: for every state the tokens that fit, and the states they lead to."""
 
-    def __init__(self, index: Index, num_bytes: int, num_tokens: int) -> None:
+    def __init__(self, index: Index, num_bytes: int, num_tokens: int, num_ids: int) -> None:
         self._index = index
         self._num_bytes = num_bytes
         self._num_tokens = num_tokens
+        self._num_ids = num_ids
 
     @property
     def num_bytes(self) -> int:
         return self._num_bytes
 
     def start(self) -> Grammar:
-        return OutlinesAnswer(self._index, self._num_tokens)
+        return OutlinesAnswer(self._index, self._num_tokens, self._num_ids)

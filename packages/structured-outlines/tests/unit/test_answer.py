@@ -25,7 +25,9 @@ def test_the_tokens_behind_the_vocabulary_are_never_allowed(num_tokens):
     answer.fill_mask(row)
 
     assert np.unpackbits(row.view(np.uint8), bitorder="little").tolist() == [1] * num_tokens + [0] * (-num_tokens % 32)
-    assert [answer.validate([token]) for token in (-1, num_tokens, num_tokens + 1, 2**32, 2**70)] == [0] * 5
+    assert [answer.validate([token]) for token in (-1, num_tokens, num_tokens + 1, num_tokens + 99, 2**32, 2**70)] == [
+        0
+    ] * 6
     assert not answer.must_end()
 
 
@@ -37,6 +39,15 @@ def test_a_fork_of_a_long_answer_goes_back_as_far_as_its_origin():
 
     assert fork.accept([1])
     assert answer.accept([2])
+
+
+def test_a_text_whose_bytes_are_no_tokens_ends_where_none_fits():
+    answer = start(3, GrammarRules({"root": Repeat(Chars(((98, 98), (0xE9, 0xE9))), 1, 1)}))
+    row = np.zeros(1, np.int32)
+    answer.fill_mask(row)
+
+    assert row.tolist() == [0b010]
+    assert start(1, GrammarRules({"root": Repeat(Chars(((98, 98), (0xE9, 0xE9))), 1, 1)})).must_end()
 
 
 @pytest.mark.parametrize("count", [-1, 3, MAX_ROLLBACK + 1])
