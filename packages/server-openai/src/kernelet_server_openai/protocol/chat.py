@@ -13,7 +13,7 @@ from kernelet_server_openai.protocol.errors import ApiError
 from kernelet_server_openai.protocol.messages import checked_messages
 from kernelet_server_openai.protocol.refused import ChatOnlyFields
 from kernelet_server_openai.protocol.sampling import SamplingFields
-from kernelet_server_openai.protocol.tools import ChatTools, Effort, ToolUse, check_effort, tool_use
+from kernelet_server_openai.protocol.tools import ChatTools, Effort, ToolUse, check_effort, held_by_tools, tool_use
 from kernelet_server_openai.protocol.usage import Usage
 
 TEMPLATE_FIELDS = (
@@ -114,10 +114,17 @@ class ChatCompletionRequest(SamplingFields, TemplateFields):
         return None
 
     @property
+    def held_by(self) -> str:
+        """The field that says what the answer is held to."""
+        if self.response_format is not None or self.structured_outputs:
+            return self.structured_field
+        return held_by_tools(self.tool_choice)
+
+    @property
     def names(self) -> Mapping[str, str]:
         """The client's names of the engine's fields."""
         limit = "max_tokens" if self.max_completion_tokens is None else "max_completion_tokens"
-        return {"logprobs": "top_logprobs", "max_tokens": limit}
+        return {"logprobs": "top_logprobs", "max_tokens": limit, "structured_outputs": self.held_by}
 
 
 class TokenLogprob(BaseModel):
@@ -181,6 +188,7 @@ class ChatChoice(BaseModel):
     logprobs: ChatLogprobs | None
     finish_reason: str
     stop_reason: str | int | None = None
+    structured: str | None = None
     token_ids: list[int] | None = None
 
 

@@ -8,8 +8,9 @@ from pydantic import BaseModel, Field
 
 from kernelet_server_openai.protocol.base import On, Texts, TokenIds
 from kernelet_server_openai.protocol.errors import ApiError
-from kernelet_server_openai.protocol.refused import StructuredFields, refuse
+from kernelet_server_openai.protocol.refused import refuse
 from kernelet_server_openai.protocol.sampling import SamplingFields
+from kernelet_server_openai.protocol.structured import StructuredFields
 from kernelet_server_openai.protocol.usage import Usage
 
 MAX_PROMPTS = 1024
@@ -47,7 +48,11 @@ class CompletionRequest(SamplingFields, StructuredFields):
         return split_prompts(self.prompt)
 
     def check_refused(self) -> None:
-        super().check_refused()
+        """Refuses what nothing here does.
+
+        Raises:
+            ApiError: 400, naming the field.
+        """
         refuse("suffix", self.suffix, "leave it out: text is not put into the middle", (None, ""))
         if len(self.prompts) * (self.n or 1) > MAX_CHOICES:
             raise ApiError(
@@ -81,6 +86,7 @@ class CompletionChoice(BaseModel):
     logprobs: CompletionLogprobs | None
     finish_reason: str
     stop_reason: str | int | None = None
+    structured: str | None = None
     token_ids: list[int] | None = None
     prompt_token_ids: list[int] | None = None
     prompt_logprobs: list[dict[str, Any] | None] | None = None

@@ -4,26 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernelet_server_openai.protocol.base import Fields
 from kernelet_server_openai.protocol.errors import ApiError
-
-STRUCTURED = "install a kernelet-structured-* package"
-
-
-class StructuredFields(Fields):
-    """Output that is held to a form."""
-
-    response_format: Any = None
-    structured_outputs: Any = None
-
-    def check_refused(self) -> None:
-        """Refuses what no package here does.
-
-        Raises:
-            ApiError: 400, naming the field.
-        """
-        refuse("response_format", self.response_format, STRUCTURED, (None, {"type": "text"}))
-        refuse("structured_outputs", self.structured_outputs, STRUCTURED, (None, {}))
+from kernelet_server_openai.protocol.structured import StructuredFields
 
 
 class ChatOnlyFields(StructuredFields):
@@ -41,7 +23,11 @@ class ChatOnlyFields(StructuredFields):
     prompt_cache_retention: Any = None
 
     def check_refused(self) -> None:
-        super().check_refused()
+        """Refuses what no package here does.
+
+        Raises:
+            ApiError: 400, naming the field.
+        """
         refuse("functions", self.functions, "give tools", (None, []))
         refuse("function_call", self.function_call, "give tool_choice", (None, "none"))
         refuse("service_tier", self.service_tier, "leave it out: there is one tier", (None, "auto", "default"))

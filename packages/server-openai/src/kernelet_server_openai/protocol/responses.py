@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
@@ -11,13 +12,15 @@ from kernelet.contracts.serving import ParsersInfo
 from kernelet_server_openai.protocol.base import Fields, Metadata, Salt, Texts, TokenIds, Zero
 from kernelet_server_openai.protocol.chat import Template
 from kernelet_server_openai.protocol.errors import ApiError
-from kernelet_server_openai.protocol.refused import STRUCTURED, refuse
+from kernelet_server_openai.protocol.refused import refuse
+from kernelet_server_openai.protocol.structured import text_format_params
 from kernelet_server_openai.protocol.tools import (
     Effort,
     ResponseTools,
     ToolUse,
     check_effort,
     function_of_responses,
+    held_by_tools,
     tool_use,
 )
 
@@ -129,7 +132,6 @@ class ResponsesRequest(Fields):
         for field in ("conversation", "prompt", "context_management", "prompt_cache_retention"):
             refuse(field, getattr(self, field), "leave it out", (None,))
         if self.text is not None:
-            refuse("text.format", self.text.format, STRUCTURED, (None, {"type": "text"}))
             refuse("text.verbosity", self.text.verbosity, "leave it out", (None, "medium"))
         if unknown := [one for one in self.include or () if one != LOGPROBS]:
             raise ApiError(400, f"include: nothing here gives {unknown[0][:100]!r}, only {LOGPROBS!r}", param="include")
@@ -144,6 +146,12 @@ class ResponsesRequest(Fields):
             raise ApiError(
                 400, "background: a stream cannot run in the background: give one of them", param="background"
             )
+
+    @property
+    def text_format(self) -> Any:
+        """``text.format`` as it is told again."""
+        given = None if self.text is None else self.text.format
+        return {"type": "text"} if given is None else given
 
     @property
     def effort(self) -> Effort | None:
@@ -174,7 +182,28 @@ class ResponsesRequest(Fields):
     def sampling_params(self) -> SamplingParams:
         """What the engine takes; it checks all values."""
         values = {name: value for name in PASSED if (value := getattr(self, name)) is not None}
-        return SamplingParams(**values, max_tokens=self.max_output_tokens, logprobs=self.num_logprobs)
+        return SamplingParams(
+            **values,
+            max_tokens=self.max_output_tokens,
+            logprobs=self.num_logprobs,
+            structured_outputs=None if self.text is None else text_format_params(self.text.format),
+        )
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """The client's names of the engine's fields."""
+        return {
+            "max_tokens": "max_output_tokens",
+            "logprobs": "top_logprobs",
+            "reasoning_effort": "reasoning.effort",
+            "structured_outputs": self.held_by,
+        }
+
+    @property
+    def held_by(self) -> str:
+        """The field that says what the answer is held to."""
+        text = self.text is not None and self.text.format is not None
+        return "text.format" if text else held_by_tools(self.tool_choice)
 
     def template(self) -> dict[str, Any]:
         """Arguments of ``EngineClient.chat_prompt``."""

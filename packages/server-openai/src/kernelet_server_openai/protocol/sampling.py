@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from kernelet.contracts.sampling import SamplingParams
+from kernelet.contracts.sampling import SamplingParams, StructuredOutputsParams
 from kernelet_server_openai.protocol.base import Fields, Name, Off, Salt, Texts, TokenIds, Zero
 from kernelet_server_openai.protocol.errors import ApiError
 
@@ -76,11 +76,15 @@ class SamplingFields(Fields):
     request_id: Name | None = None
     user: str | None = None
 
-    def sampling_params(self, *, max_tokens: int | None, logprobs: int | None) -> SamplingParams:
+    def sampling_params(
+        self, *, max_tokens: int | None, logprobs: int | None, structured: StructuredOutputsParams | None = None
+    ) -> SamplingParams:
         """What the engine takes; it checks all values."""
         values = {name: value for name in PASSED if (value := getattr(self, name)) is not None}
         bias = None if self.logit_bias is None else {token_id(key): bias for key, bias in self.logit_bias.items()}
-        return SamplingParams(**values, logit_bias=bias, max_tokens=max_tokens, logprobs=logprobs)
+        return SamplingParams(
+            **values, logit_bias=bias, max_tokens=max_tokens, logprobs=logprobs, structured_outputs=structured
+        )
 
     def check_stream_options(self) -> None:
         """``stream_options`` belong to streams.

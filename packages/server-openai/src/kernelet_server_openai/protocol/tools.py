@@ -27,7 +27,6 @@ PARSER: Final = (
 )
 REASONING: Final = "install a kernelet-parsers-* package and start the server with --reasoning-parser"
 FLAG: Final = "start the server with --enable-auto-tool-choice"
-STRUCTURED: Final = "install a kernelet-structured-* package"
 
 FUNCTION_SCHEMA: Final[dict[str, Any]] = {
     "name": {"type": "string", "pattern": f"^{NAME.pattern}$"},
@@ -59,7 +58,8 @@ Tools = Annotated[list[Any], Field(max_length=MAX_TOOLS)]
 ChatTools = Annotated[Tools, listed(CHAT_TOOL)]
 ResponseTools = Annotated[Tools, listed(RESPONSE_TOOL)]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
-Choice = Literal["none", "auto"]
+Choice = str | dict[str, Any]
+"""``none``, ``auto``, ``required``, or a function."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ class ToolUse:
 
     Attributes:
         tools: Functions in the form of chat, as templates know it.
-        choice: Whether the model may call them.
+        choice: Whether the model may call them, or must.
         only_first: Further calls are not returned.
     """
 
@@ -78,7 +78,15 @@ class ToolUse:
 
     def template(self) -> dict[str, Any]:
         """Arguments of ``EngineClient.chat_prompt``."""
-        return {"tools": list(self.tools), "tool_choice": self.choice} if self.tools else {}
+        if not self.tools:
+            return {}
+        one = {"parallel_tool_calls": False} if self.only_first else {}
+        return {"tools": list(self.tools), "tool_choice": self.choice, **one}
+
+    @property
+    def must_call(self) -> bool:
+        """Whether the answer must be a call."""
+        return self.choice not in ("none", "auto")
 
 
 def function_of_chat(tool: object, where: str) -> dict[str, Any]:
@@ -109,7 +117,7 @@ def check_type(tool: Mapping[str, Any], where: str) -> None:
 
 
 def function(given: object, where: str, known: frozenset[str]) -> dict[str, Any]:
-    """What the chat template is told of a function. ``strict`` is a promise to the client, not to the model.
+    """What the engine is told of a function.
 
     Raises:
         ApiError: 400, naming the place.
@@ -126,6 +134,8 @@ def function(given: object, where: str, known: frozenset[str]) -> dict[str, Any]
         made["parameters"] = parameters(found["parameters"], f"{where}.parameters")
     if not isinstance(found.get("strict"), bool | None):
         raise wrong(f"{where}.strict", f"got {shown(found['strict'])}, expected true or false")
+    if found.get("strict") is not None:
+        made["strict"] = found["strict"]
     return made
 
 
@@ -181,7 +191,7 @@ def tool_use(
 
 
 def tool_choice(choice: object, names: set[str]) -> Choice:
-    """Whether the model may call functions. That it must needs a grammar.
+    """Whether the model may call functions, or must.
 
     Raises:
         ApiError: 400.
@@ -191,14 +201,21 @@ def tool_choice(choice: object, names: set[str]) -> Choice:
     if choice == "none":
         return "none"
     if choice == "required":
-        raise unsupported("tool_choice", STRUCTURED) if names else wrong("tool_choice", "there are no tools")
+        if not names:
+            raise wrong("tool_choice", "there are no tools")
+        return "required"
     if isinstance(choice, dict) and choice.get("type") == "function":
         inner = choice.get("function", choice)
         name = inner.get("name") if isinstance(inner, dict) else None
         if not isinstance(name, str) or name not in names:
             raise wrong("tool_choice", f"got the function {shown(name)}, which is not among tools")
-        raise unsupported("tool_choice", STRUCTURED)
+        return {"type": "function", "function": {"name": name}}
     raise wrong("tool_choice", f"got {shown(choice)}, expected none, auto, required, or a function of tools")
+
+
+def held_by_tools(choice: object) -> str:
+    """The field that an error of the engine about calls is about."""
+    return "tools" if choice is None or choice == "auto" else "tool_choice"
 
 
 def check_effort(field: str, effort: Effort | None, parsers: ParsersInfo | None) -> None:

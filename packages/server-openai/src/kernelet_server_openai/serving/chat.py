@@ -11,10 +11,11 @@ from kernelet.request.outputs import CompletionOutput, RequestOutput
 from kernelet_server_openai.protocol.chat import ChatCompletionRequest
 from kernelet_server_openai.protocol.errors import as_api_error
 from kernelet_server_openai.protocol.sampling import check_logprobs
+from kernelet_server_openai.protocol.structured import check_one_form
 from kernelet_server_openai.serving.api import Api, Heading, new_heading
 from kernelet_server_openai.serving.chat_message import chat_message
 from kernelet_server_openai.serving.chat_stream import ChatChunks
-from kernelet_server_openai.serving.finish import finish_reason
+from kernelet_server_openai.serving.finish import ending, finish_reason
 from kernelet_server_openai.serving.generating import Job, final_output, stream_outputs
 from kernelet_server_openai.serving.logprobs import chat_logprobs, prompt_logprobs
 from kernelet_server_openai.serving.sending import note, send_json
@@ -42,8 +43,12 @@ class ChatAnswer:
         limit = api.settings.max_logprobs
         check_logprobs("top_logprobs", request.num_logprobs, limit)
         check_logprobs("prompt_logprobs", request.prompt_logprobs, limit)
-        self._params = request.sampling_params(max_tokens=request.output_limit, logprobs=request.num_logprobs)
+        structured = request.structured()
+        self._params = request.sampling_params(
+            max_tokens=request.output_limit, logprobs=request.num_logprobs, structured=structured
+        )
         self._use = request.tool_use(api.engine.parsers)
+        check_one_form(structured, calls=self._use.must_call)
         self._messages = request.conversation()
         self._heading = new_heading(api, "chatcmpl", request.request_id)
         self._before = echoed(request)
@@ -110,8 +115,7 @@ def chat_choice(request: ChatCompletionRequest, choice: CompletionOutput, before
         "message": message if choice.message is None else chat_message(request, choice.message, before),
         "logprobs": logprobs,
         "finish_reason": finish_reason(choice),
-        "stop_reason": choice.stop_reason,
-    }
+    } | ending(choice)
     if request.return_token_ids:
         found["token_ids"] = choice.token_ids
     return found

@@ -9,7 +9,7 @@ from kernelet_server_openai.protocol.chat import ChatCompletionRequest
 from kernelet_server_openai.serving.api import Heading
 from kernelet_server_openai.serving.chat_message import MessageCursor
 from kernelet_server_openai.serving.cursor import Cursor, Delta
-from kernelet_server_openai.serving.finish import finish_reason
+from kernelet_server_openai.serving.finish import ending, finish_reason
 from kernelet_server_openai.serving.logprobs import chat_logprobs, prompt_logprobs
 from kernelet_server_openai.serving.sending import ENCODER, event
 from kernelet_server_openai.serving.usage import count_usage
@@ -85,7 +85,7 @@ class ChatChunks:
             return b"".join((head, text, b',"logprobs":null,"finish_reason":null}]', self._usage()))
         rest: dict[str, Any] = {"logprobs": self._logprobs(delta), "finish_reason": finish_reason(choice)}
         if delta.finished:
-            rest["stop_reason"] = choice.stop_reason
+            rest |= ending(choice)
         if self._request.return_token_ids:
             rest["token_ids"] = delta.token_ids
         return b"".join((head, text, b",", ENCODER.encode(rest)[1:], b"]", self._usage()))
@@ -100,7 +100,7 @@ class ChatChunks:
             content = {"index": choice.index, "delta": piece, "logprobs": self._logprobs(tokens)}
             content["finish_reason"] = finish_reason(choice) if ends else None
             if ends:
-                content["stop_reason"] = choice.stop_reason
+                content |= ending(choice)
             if self._request.return_token_ids:
                 content["token_ids"] = tokens.token_ids
             chunks.append(self._head + ENCODER.encode(content) + b"]" + self._usage())

@@ -9,6 +9,7 @@ from kernelet_server_openai.protocol.completions import CompletionRequest
 from kernelet_server_openai.serving.api import Heading
 from kernelet_server_openai.serving.cursor import Cursor, Delta
 from kernelet_server_openai.serving.echo import Echo
+from kernelet_server_openai.serving.finish import ending
 from kernelet_server_openai.serving.logprobs import CompletionLogprobsWriter, prompt_logprobs
 from kernelet_server_openai.serving.sending import ENCODER, event
 from kernelet_server_openai.serving.usage import count_usage
@@ -78,7 +79,7 @@ class CompletionChunks:
         if told.writer is not None:
             rest["logprobs"] = self._logprobs(told, told.writer, output, delta)
         if delta.finished:
-            rest["stop_reason"] = choice.stop_reason
+            rest |= ending(choice)
         if self._request.return_token_ids:
             rest["token_ids"] = delta.token_ids
         if not told.begun and choice.index == 0 and self._request.prompt_logprobs is not None:

@@ -14,6 +14,7 @@ from kernelet_server_openai.protocol.sampling import check_logprobs
 from kernelet_server_openai.serving.api import Api, Heading, new_heading, with_salt
 from kernelet_server_openai.serving.completion_stream import CompletionChunks
 from kernelet_server_openai.serving.echo import Echo
+from kernelet_server_openai.serving.finish import ending
 from kernelet_server_openai.serving.generating import Job, final_outputs, stream_outputs
 from kernelet_server_openai.serving.logprobs import prompt_logprobs
 from kernelet_server_openai.serving.sending import note, send_json
@@ -41,7 +42,9 @@ class CompletionAnswer:
         limit = api.settings.max_logprobs
         check_logprobs("logprobs", request.logprobs, limit)
         check_logprobs("prompt_logprobs", request.prompt_logprobs, limit)
-        self._params = request.sampling_params(max_tokens=request.max_tokens, logprobs=request.logprobs)
+        self._params = request.sampling_params(
+            max_tokens=request.max_tokens, logprobs=request.logprobs, structured=request.structured()
+        )
         self._heading = new_heading(api, "cmpl", request.request_id)
         self._prompts = request.prompts
 
@@ -54,7 +57,7 @@ class CompletionAnswer:
         try:
             await self._answer(send)
         except Exception as error:
-            raise as_api_error(error) from error
+            raise as_api_error(error, {"structured_outputs": self._request.structured_field}) from error
 
     async def _answer(self, send: Send) -> None:
         request, engine = self._request, self._api.engine
@@ -104,8 +107,7 @@ def completion_choice(
         "text": echo.text(output) + choice.text,
         "logprobs": None,
         "finish_reason": choice.finish_reason,
-        "stop_reason": choice.stop_reason,
-    }
+    } | ending(choice)
     if request.logprobs is not None:
         positions = [*echo.positions(output), *(choice.logprobs or ())]
         ids = [*echo.token_ids(output), *choice.token_ids]

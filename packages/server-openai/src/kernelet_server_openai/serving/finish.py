@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kernelet.request.outputs import CompletionOutput
 
 
@@ -19,3 +21,11 @@ def finish_reason(choice: CompletionOutput) -> str | None:
 def stopped(choice: CompletionOutput) -> bool:
     """Whether a stop string of the request cut the answer."""
     return isinstance(choice.stop_reason, str)
+
+
+def ending(choice: CompletionOutput) -> dict[str, Any]:
+    """What else is told of how an answer ended: what stopped it, and what became of the form that it was held to."""
+    found: dict[str, Any] = {"stop_reason": choice.stop_reason}
+    if choice.structured is not None:
+        found["structured"] = choice.structured
+    return found

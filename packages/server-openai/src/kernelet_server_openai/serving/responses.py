@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,7 @@ from kernelet.request.outputs import RequestOutput
 from kernelet_server_openai.protocol.errors import ApiError, as_api_error
 from kernelet_server_openai.protocol.responses import ResponsesRequest
 from kernelet_server_openai.protocol.sampling import check_logprobs
+from kernelet_server_openai.protocol.structured import check_one_form
 from kernelet_server_openai.serving.api import Api
 from kernelet_server_openai.serving.generating import Job, final_output
 from kernelet_server_openai.serving.responses_events import ResponseEvents
@@ -23,9 +25,6 @@ from kernelet_server_openai.serving.responses_store import Kept, Owner
 from kernelet_server_openai.serving.sending import note, send_json, send_part, start_stream
 
 logger = logging.getLogger(__name__)
-
-NAMES = {"max_tokens": "max_output_tokens", "logprobs": "top_logprobs", "reasoning_effort": "reasoning.effort"}
-"""The client's names of the engine's fields."""
 
 
 class ResponseAnswer:
@@ -54,13 +53,20 @@ class ResponseAnswer:
         if request.background and request.store is False:
             raise ApiError(400, "background: such a response must be kept: leave store out", param="store")
         self._params = request.sampling_params()
+        use = request.tool_use(api.engine.parsers)
+        check_one_form(self._params.structured_outputs, calls=use.must_call)
         self.head = ResponseHead(
             request=request,
             model=api.names.shown,
             store=store.keeps and request.store is not False,
-            use=request.tool_use(api.engine.parsers),
+            use=use,
         )
         self._messages = [*self._before(), *input_messages(request.input)]
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """The client's names of the engine's fields."""
+        return self._request.names
 
     def _before(self) -> Messages:
         """The conversation that is gone on with."""
@@ -94,7 +100,7 @@ class ResponseAnswer:
                 return await self._stream(send, job)
             output = await final_output(self._api.engine, job)
         except Exception as error:
-            raise as_api_error(error, NAMES, "input") from error
+            raise as_api_error(error, self.names, "input") from error
         done = self.head.object(status_of(output), output=output)
         self.keep(done, output)
         note(self._scope, usage=done["usage"])

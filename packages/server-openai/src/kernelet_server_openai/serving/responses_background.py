@@ -10,7 +10,7 @@ from typing import Any
 from kernelet.request.outputs import RequestOutput
 from kernelet_server_openai.protocol.errors import ApiError, as_api_error
 from kernelet_server_openai.serving.api import Api
-from kernelet_server_openai.serving.responses import NAMES, ResponseAnswer
+from kernelet_server_openai.serving.responses import ResponseAnswer
 from kernelet_server_openai.serving.responses_object import status_of
 
 logger = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ async def run(api: Api, answer: ResponseAnswer) -> None:
         answer.keep(answer.head.object("cancelled", output=output), output)
         raise
     except Exception as error:
-        problem = as_api_error(error, NAMES, "input")
+        problem = as_api_error(error, answer.names, "input")
         if problem.code == "internal_error":
             logger.exception("a response in the background failed")
         done = answer.head.object("failed", output=output, error=problem)

@@ -82,7 +82,7 @@ class ResponseHead:
             "service_tier": "default",
             "store": self.store,
             "temperature": 1.0 if request.temperature is None else request.temperature,
-            "text": {"format": {"type": "text"}, "verbosity": "medium"},
+            "text": {"format": request.text_format, "verbosity": "medium"},
             "tool_choice": request.tool_choice or "auto",
             "tools": [{"parameters": None, "strict": None, **tool} for tool in request.tools or ()],
             "top_logprobs": request.top_logprobs or 0,
@@ -90,7 +90,7 @@ class ResponseHead:
             "truncation": "disabled",
             "usage": usage(output) if ended and output is not None else None,
             "user": request.user,
-        }
+        } | ({} if output is None else structured(output))
 
     def items(self, choice: CompletionOutput, status: str) -> list[dict[str, Any]]:
         """The output items; where the response was cut, the last one was."""
@@ -128,6 +128,12 @@ class ResponseHead:
             return []
         found: list[dict[str, Any]] = chat_logprobs(choice.logprobs[tokens.start : tokens.stop], count)["content"]
         return found
+
+
+def structured(output: RequestOutput) -> dict[str, Any]:
+    """What became of the form that the answer was held to, where there was one."""
+    found = output.outputs[0].structured
+    return {} if found is None else {"structured": found}
 
 
 def item_status(status: str, choice: CompletionOutput) -> str:

@@ -66,7 +66,6 @@ def test_defaults_are_those_of_openai():
         ({"suffix": "x"}, "suffix"),
         ({"best_of": 2}, "best_of"),
         ({"best_of": 2, "n": 3}, "best_of"),
-        ({"response_format": {}}, "response_format"),
     ],
 )
 def test_what_is_refused(fields, param):

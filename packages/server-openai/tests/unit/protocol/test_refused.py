@@ -3,13 +3,11 @@ from __future__ import annotations
 import pytest
 
 from kernelet_server_openai.protocol.errors import ApiError
-from kernelet_server_openai.protocol.refused import ChatOnlyFields, StructuredFields
+from kernelet_server_openai.protocol.refused import ChatOnlyFields
 
 WRONG = {
     "functions": [[{}]],
     "function_call": ["auto"],
-    "response_format": [{"type": "json_object"}, {}, "text"],
-    "structured_outputs": [{"json": {}}],
     "service_tier": ["flex"],
     "store": [True, 0],
     "modalities": [["text", "audio"], [], "text"],
@@ -21,7 +19,6 @@ WRONG = {
 HARMLESS = {
     "functions": [None, []],
     "function_call": [None, "none"],
-    "response_format": [None, {"type": "text"}],
     "store": [None, False],
     "service_tier": ["auto", "default"],
     "modalities": [None, ["text"]],
@@ -42,11 +39,6 @@ def test_what_asks_for_nothing_passes(field, value):
     ChatOnlyFields(**{field: value}).check_refused()
 
 
-@pytest.mark.parametrize("field, advice", [("functions", "give tools"), ("response_format", "kernelet-structured-")])
-def test_what_to_do_is_named(field, advice):
-    with pytest.raises(ApiError, match=advice):
-        ChatOnlyFields(**{field: [{"type": "x"}]}).check_refused()
-
-
-def test_completions_have_no_tools():
-    assert "tools" not in StructuredFields.model_fields
+def test_what_to_do_is_named():
+    with pytest.raises(ApiError, match="give tools"):
+        ChatOnlyFields(functions=[{"type": "x"}]).check_refused()

@@ -33,7 +33,6 @@ def test_values_that_ask_for_nothing_pass():
     [
         ({"max_tool_calls": 1}, "max_tool_calls", "the client makes the calls"),
         ({"reasoning": {"summary": "concise"}}, "reasoning.summary", "as it is"),
-        ({"text": {"format": {"type": "json_schema"}}}, "text.format", "kernelet-structured-*"),
         ({"text": {"verbosity": "low"}}, "text.verbosity", "leave it out"),
         ({"service_tier": "flex"}, "service_tier", "there is one tier"),
         ({"include": ["reasoning.encrypted_content"]}, "include", LOGPROBS),

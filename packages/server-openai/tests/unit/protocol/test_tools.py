@@ -39,13 +39,15 @@ def test_what_the_template_is_told():
     assert use().tools == (F,)
     assert use().template() == {"tools": [F], "tool_choice": "auto"}
     assert use([]).template() == {}
+    one = tool_use([F], None, parallel=False, parsers=ParsersInfo(tool="x", auto_tool_choice=True)).template()
+    assert one == {"tools": [F], "tool_choice": "auto", "parallel_tool_calls": False}
 
 
 def test_tools_of_the_official_client():
     found = use([openai.pydantic_function_tool(Weather)]).tools[0]["function"]
     assert found["name"] == "Weather"
     assert found["parameters"]["properties"]["city"]["type"] == "string"
-    assert "strict" not in found
+    assert found["strict"] is True
 
 
 def test_a_function_in_the_form_of_chat_is_told_the_other_form():
@@ -56,7 +58,8 @@ def test_a_function_in_the_form_of_chat_is_told_the_other_form():
 
 def test_a_function_of_responses():
     flat = {"type": "function", "strict": True, **F["function"]}
-    assert use([flat], read=function_of_responses).tools == (F,)
+    (found,) = use([flat], read=function_of_responses).tools
+    assert found == {"type": "function", "function": {**F["function"], "strict": True}}
 
 
 @pytest.mark.parametrize(
@@ -68,11 +71,21 @@ def test_the_choice(tools, choice, expected):
     assert tool_use(None, None, parallel=False, parsers=NOTHING) == ToolUse(only_first=True)
 
 
-@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "f"}}])
-def test_what_needs_a_grammar(choice):
-    error = refused([F], choice)
-    assert error.param == "tool_choice"
-    assert "kernelet-structured-*" in error.message
+@pytest.mark.parametrize(
+    "choice, expected",
+    [
+        ("required", "required"),
+        ({"type": "function", "function": {"name": "f"}}, {"type": "function", "function": {"name": "f"}}),
+        ({"type": "function", "name": "f"}, {"type": "function", "function": {"name": "f"}}),
+    ],
+)
+def test_calls_that_must_come(choice, expected):
+    found = use([F], choice)
+    assert found.choice == expected
+    assert found.must_call
+    assert not use([F]).must_call
+    free = ParsersInfo(tool="x")
+    assert tool_use([F], choice, parallel=None, parsers=free).choice == expected
     assert "no tools" in refused([], "required").message
 
 
