@@ -22,6 +22,7 @@ from kernelet.contracts.platform import Device, PlatformConfig
 from kernelet.contracts.sampling import LogitsProcessor
 from kernelet.contracts.serving import Endpoint, Server
 from kernelet.contracts.stats import StatLogger
+from kernelet.contracts.structured import GrammarEngine
 from kernelet.kernel.kinds import KINDS
 from kernelet.kernel.offers import IMPORT_STRINGS
 
@@ -41,6 +42,7 @@ HOW_TO = (
     "sampling",
     "serving",
     "stats",
+    "structured",
 )
 INTERFACES = (
     Attention,
@@ -49,6 +51,7 @@ INTERFACES = (
     Endpoint,
     EvictionPolicy,
     Executor,
+    GrammarEngine,
     GroupManager,
     IOProcessor,
     LogitsProcessor,

@@ -282,11 +282,10 @@ class TakesSome(ReferenceGrammar):
 
 
 class TakesAny(ReferenceGrammar):
-    """The last of many is believed."""
+    """Of many tokens the last is believed."""
 
-    def _follow(self, token_ids: Sequence[int]) -> list[Place]:
-        places = super()._follow(token_ids)
-        return places + places[-1:] * (1 < len(token_ids) == len(places) + 1)
+    def accept(self, token_ids: Sequence[int]) -> bool:
+        return super().accept(token_ids[:-1] if len(token_ids) > 1 else token_ids)
 
 
 class OneCall(ReferenceGrammar):
