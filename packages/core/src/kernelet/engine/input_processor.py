@@ -27,6 +27,9 @@ from kernelet.request.values import integer, shown
 from kernelet.text.bad_words import bad_words_token_ids
 from kernelet.text.tokenizer import Tokenizer
 
+PARTIAL = frozenset({"structural_tag", "tool_calls"})
+"""Constraints of texts of which only parts are held to a form."""
+
 MAX_PRIORITY = 2**31 - 1
 LETTERS_A_TOKEN = 16
 """Of a text that is longer than so many a token of the context, the beginning alone is tokenized at first."""
@@ -128,7 +131,7 @@ class InputProcessor:
             "priority": integer("priority", priority, -MAX_PRIORITY, MAX_PRIORITY),
             "arrival_time": time.monotonic(),
             "cache_salt": parsed.cache_salt,
-            "structured": self._held_to(constraint),
+            "structured": self._held_to(constraint, parsed.parsing),
         }
         return PreparedRequest(
             request_id=request_id,
@@ -137,7 +140,7 @@ class InputProcessor:
             params=checked,
             eos_token_ids=eos - set(checked.stop_token_ids),
             choices=tuple(make_choices(request_id, worker_params, checked, shared)),
-            parsing=parsed.parsing,
+            parsing=self._parsing(constraint, parsed.parsing),
             structured=constraint,
         )
 
@@ -206,7 +209,15 @@ class InputProcessor:
         known = self._tokenizer.eos_token_ids if self._tokenizer is not None else model_eos_ids(self._model.hf_config)
         return frozenset(index for index in known if 0 <= index < self._model.vocab_size)
 
-    def _held_to(self, constraint: PreparedConstraint | None) -> StructuredRequest | None:
+    def _parsing(self, constraint: PreparedConstraint | None, parsing: OutputParsing | None) -> OutputParsing | None:
+        """How answers are parsed: where all of the content is held to a form, nothing in it is a marker."""
+        if constraint is None or parsing is None or constraint.constraint.kind in PARTIAL:
+            return parsing
+        return parsing.held(reasons=not self._structured.in_reasoning)
+
+    def _held_to(
+        self, constraint: PreparedConstraint | None, parsing: OutputParsing | None
+    ) -> StructuredRequest | None:
         """What the engine is told of a constraint."""
         if constraint is None:
             return None
@@ -216,7 +227,11 @@ class InputProcessor:
             )
         if constraint.engine is None:
             return None
-        return StructuredRequest(engine=constraint.engine, states=constraint.states)
+        reasoning = None
+        if parsing is not None and parsing.reasoner is not None and not self._structured.in_reasoning:
+            gate = parsing.reasoner.gate()
+            reasoning = msgspec.structs.replace(gate, max_whitespace=self._structured.max_whitespace)
+        return StructuredRequest(engine=constraint.engine, states=constraint.states, reasoning=reasoning)
 
     def _worker_params(self, params: SamplingParams, stops: tuple[int, ...]) -> SamplerParams:
         """All but the seed, which differs by choice."""

@@ -22,6 +22,7 @@ from kernelet.contracts.parsing import (
 from kernelet.contracts.plugins import Owned, PluginView
 from kernelet.contracts.serving import ParsersInfo
 from kernelet.engine.options import AUTO
+from kernelet.engine.reasoning import Reasoner
 from kernelet.engine.tool_choice import Choice, ToolChoice, Tools, held_calls, read_tool_choice
 from kernelet.errors import ConfigError, PluginError, RequestFailedError, SelectionError
 from kernelet.request.message import ParsedMessage
@@ -169,6 +170,7 @@ class OutputParsing:
         marker_ids: Tokens that are markers: the parser sees them whether or not they are shown.
         label: Which parsers run, for messages.
         calls: What the answers are held to; None: the model is free.
+        reasoner: The reasoning parser that runs.
     """
 
     table: CompiledTable
@@ -177,6 +179,20 @@ class OutputParsing:
     marker_ids: frozenset[int] = frozenset()
     label: str = ""
     calls: ToolCalls | None = None
+    reasoner: Reasoner | None = None
+
+    def held(self, *, reasons: bool) -> OutputParsing:
+        """The same for answers whose content is held to a form: nothing in it is a marker.
+
+        Args:
+            reasons: The model may think before.
+
+        Raises:
+            RequestFailedError: the reasoning parser's table cannot be used so.
+        """
+        reasons = reasons and self.reasoner is not None
+        table = self.reasoner.held() if reasons and self.reasoner is not None else CompiledTable(ParserTable())
+        return replace(self, table=table, tools=(), marker_ids=self.marker_ids if reasons else frozenset())
 
     def new_parser(self) -> OutputParser:
         """The parser of one choice."""
@@ -307,9 +323,13 @@ class Parsers:
         except ValueError as error:
             advice = f"; {NOT_TOGETHER}" if calls and thinks else ""
             raise RequestFailedError(f"{label}: {error}{advice}") from error
+        reasoner = None
+        if self.reasoning is not None and thinks is not None:
+            reasoner = Reasoner(parser=self.reasoning, table=thinks, calls=calls, context=context, token_of=self._token)
         return OutputParsing(
             table=table,
             tools=context.tools,
+            reasoner=reasoner,
             drops_calls=choice.kind == "none",
             calls=held_calls(choice, context.tools, calls, thinks, parallel=parallel),
             marker_ids=frozenset(index for text in table.tokens if (index := self._token(text)) is not None),

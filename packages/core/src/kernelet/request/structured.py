@@ -82,6 +82,7 @@ class ReasoningGate(msgspec.Struct, frozen=True, kw_only=True):
         parses_tools: A tool parser runs too.
         tokens: Markers of the table that are one token of the vocabulary.
         max_whitespace: Characters of whitespace, of those that the parser drops, between reasoning and text.
+        excludes: What must not come in reasoning: markers that would end it and begin a call.
     """
 
     parser: str
@@ -90,6 +91,7 @@ class ReasoningGate(msgspec.Struct, frozen=True, kw_only=True):
     parses_tools: bool = False
     tokens: dict[str, int] = {}
     max_whitespace: int = 8
+    excludes: tuple[Marker, ...] = ()
 
 
 class StructuredRequest(msgspec.Struct, frozen=True, kw_only=True):

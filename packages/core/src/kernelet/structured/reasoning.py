@@ -75,7 +75,7 @@ class Gate:
     ) -> None:
         self.index = index
         self.max_whitespace = max_whitespace
-        self._tokens = tokens
+        self._tokens = {text: token for text, token in tokens.items() if token not in index.stop_token_ids}
         self._excludes = tuple(excludes)
         self._thoughts: dict[tuple[str, ...], FreeText] = {}
         self._openings: dict[tuple[str, ...], MarkerChoice] = {}

@@ -81,6 +81,16 @@ class StructuredOutputs:
         self._bounds = tuple(EngineBounds.of(offer) for offer in self._offers)
         self._cache = SizedCache[Lowered](CACHE_BYTES)
 
+    @property
+    def in_reasoning(self) -> bool:
+        """Whether constraints hold from the first token on, in reasoning too."""
+        return self._config.in_reasoning
+
+    @property
+    def max_whitespace(self) -> int:
+        """Longest run of insignificant whitespace."""
+        return self._config.max_whitespace
+
     def prepare(self, params: object) -> PreparedConstraint:
         """Everything that can be said about a constraint before it runs. Blocks.
 

@@ -16,6 +16,7 @@ from kernelet.engine.sandbox.pool import Sandbox
 from kernelet.engine.structured.compiler import GrammarCompiler
 from kernelet.engine.structured.grammars import Grammars
 from kernelet.engine.structured.prepare import AUTO, StructuredOutputs
+from kernelet.engine.structured.start import Starter
 from kernelet.errors import ConfigError, ParameterError
 from kernelet.text.tokenizer import Tokenizer
 from kernelet.text.vocabulary import token_vocabulary
@@ -74,7 +75,8 @@ def make_grammars(
     """The engine's half; reads the tokenizer once a request needs it."""
     sandbox = Sandbox(memory_bytes=config.structured.compile_memory, plugins=helper_plugins)
     vocabulary = partial(load_vocabulary, config.model, load_tokenizer)
-    return Grammars(GrammarCompiler(plugins, config.structured, vocabulary, sandbox), config.structured)
+    compiler = GrammarCompiler(plugins, config.structured, vocabulary, sandbox)
+    return Grammars(compiler, config.structured, Starter(plugins))
 
 
 def load_vocabulary(model: ModelConfig, load_tokenizer: Callable[[ModelConfig], Tokenizer | None]) -> TokenVocabulary:
