@@ -156,7 +156,7 @@ class ObjectShape:
     Attributes:
         properties: A name that is forbidden is in neither ``properties`` nor ``others``.
         others: None: there are none.
-        min_properties: Of all. Beyond the required ones and 1 it needs ``others`` to be empty: nobody can tell that
+        min_properties: Of all. More than one beyond the required ones need ``others`` to be empty: nobody can tell that
             two further names differ.
         max_properties: None: no bound.
     """

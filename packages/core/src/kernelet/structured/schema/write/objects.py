@@ -68,7 +68,7 @@ class _Members:
         self._most = shape.max_properties
         if not shape.others and self._most is not None and self._most >= named:
             self._most = None
-        if shape.others and self._least > 1:
+        if shape.others and self._least > required + 1:
             raise UnwritableError("nobody can tell whether so many names that are not given differ")
         self.may_be_empty = self._least == 0 and required == 0
         self._cap = min(max(self._least, 1) if self._most is None else max(self._most, 1), named + 1)

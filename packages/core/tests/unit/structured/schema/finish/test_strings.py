@@ -81,4 +81,4 @@ def test_what_takes_too_long_is_refused(monkeypatch):
     facts = {Matches(parse_pattern("^a"), path="/pattern"), Matches(parse_pattern("b$"), path="/pattern")}
     with pytest.raises(UnenforcedError) as caught:
         string_shape(frozenset(facts), "")
-    assert caught.value.refusals == (Refusal("/pattern", "too many states"),)
+    assert caught.value.refusals == (Refusal("/pattern", "regex: too many states"),)
