@@ -1,0 +1,76 @@
+"""Grammar engines without a model: constraints become rules in this process, and texts are sampled under masks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+
+from kernelet.contracts.structured import GrammarEngineOffer, GrammarRules
+from kernelet.structured.rules import fits
+from kernelet.structured.select import in_order
+from kernelet.testing.grammar_engine.reference import byte_vocabulary
+from kernelet.testing.offered import find_offer
+
+NAMES = ("xgrammar", "guidance", "outlines", "lmfe")
+VOCABULARY = byte_vocabulary()
+LIMIT = 2000
+"""Tokens of a text that is sampled; a text that is not at its end then is a failure."""
+
+
+@dataclass(frozen=True)
+class Served:
+    """An engine and its offer."""
+
+    name: str
+    offer: GrammarEngineOffer
+    engine: object
+
+    def takes(self, rules: GrammarRules) -> bool:
+        return fits(self.offer, rules) is None
+
+    def start(self, rules: GrammarRules):
+        """Where texts begin that the rules derive."""
+        return self.engine.load(self.engine.compile(rules)).start()
+
+
+def serve(name: str, vocabulary=VOCABULARY) -> Served:
+    """An engine by its name."""
+    offered = find_offer(f"kernelet_structured_{name}.plugin", GrammarEngineOffer)
+    return Served(name, offered.offer, offered.target(offered.settings, vocabulary))
+
+
+def automatic(served: list[Served], rules: GrammarRules) -> Served | None:
+    """Whom ``auto`` chooses."""
+    by_name = {one.name: one for one in served}
+    fitting = [one.offer for one in served if one.takes(rules)]
+    return by_name[in_order(fitting)[0].name] if fitting else None
+
+
+def accepts(start, text: str) -> bool:
+    """Whether a text is accepted to its end, byte by byte, from ``start``, which stays where it is."""
+    grammar = start.fork()
+    return grammar.accept(list(text.encode("utf-8", "surrogatepass"))) and grammar.can_end()
+
+
+def sample(grammar, random: Random, limit: int = LIMIT, vocabulary=VOCABULARY) -> str | None:
+    """A text by random logits under the masks; what ends it gets likelier with its length. None: it did not end."""
+    closing = [1.0 if token[:1] in b'"}])' and token else 0.0 for token in vocabulary.token_bytes]
+    bias = np.array(closing) - np.array([token[:1] >= b"\x80" for token in vocabulary.token_bytes])
+    noise = np.random.default_rng(random.getrandbits(32))
+    row = np.zeros(vocabulary.num_words, np.int32)
+    text = b""
+    for length in range(limit):
+        grammar.fill_mask(row)
+        allowed = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
+        if grammar.can_end() and (grammar.must_end() or random.random() < 0.2 + length / 40):
+            return text.decode()
+        assert allowed.size, f"nothing fits after {text!r}"
+        scores = noise.gumbel(size=allowed.size) + bias[allowed] * min(8.0, length / 4)
+        token = int(allowed[np.argmax(scores)])
+        assert grammar.accept([token]), (
+            f"after {text!r} the mask allows {vocabulary.token_bytes[token]!r}, accept() not"
+        )
+        text += vocabulary.token_bytes[token]
+    return None
