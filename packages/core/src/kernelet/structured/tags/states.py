@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kernelet.contracts.structured import EMPTY
+from msgspec.structs import replace
+
 from kernelet.request.structured import Exit, FreeState, Marker, MarkerState, RulesState, State
 from kernelet.structured import rules as over
 from kernelet.structured.refusal import InvalidConstraintError, Refusal, UnenforcedError
@@ -66,16 +67,14 @@ class _Writer:
         self._known: dict[Way, int | None] = {}
 
     def write(self, node: Node) -> tuple[State, ...]:
-        first = self._reserve()  # the text begins in state 0
         begin = self.enter(Way((node,), None))
-        found = [state for state in self._states if state is not None]
         if begin is None:  # the empty text
-            empty = over.RuleWriter().finish(EMPTY)
-            return (RulesState(rules=over.encode(empty), digest=over.digest(empty)),)
-        assert len(found) == len(self._states) - 1, "states that were reserved are set"
-        # state `begin` takes the place of the first one, which was only reserved
-        self._states[first] = self._states[begin]
-        states = tuple(state for state in self._states if state is not None)
+            begin = self._rules((), None)
+        found = [state for state in self._states if state is not None]
+        assert len(found) == len(self._states), "states that were reserved are set"
+        order = [begin, *(number for number in range(len(found)) if number != begin)]
+        places = {number: place for place, number in enumerate(order)}
+        states = tuple(_moved(found[number], places) for number in order)
         try:
             check_states(states)
         except ValueError as error:
@@ -219,6 +218,14 @@ class _Writer:
         number = self._reserve()
         self._states[number] = state
         return number
+
+
+def _moved(state: State, places: Mapping[int, int]) -> State:
+    """A state whose followers are elsewhere."""
+    if isinstance(state, RulesState):
+        return replace(state, next=None if state.next is None else places[state.next])
+    exits = tuple(replace(one, next=None if one.next is None else places[one.next]) for one in state.exits)
+    return replace(state, exits=exits)
 
 
 def _marker(head: Words | Token) -> Marker:
