@@ -33,6 +33,9 @@ def tidy(rules: GrammarRules) -> GrammarRules:
         InvalidConstraintError: the root derives no text.
         UnenforcedError: a rule derives itself from itself alone in a way that cannot be left out.
     """
+    missing = {name for names in references(rules.rules).values() for name in names} - set(rules.rules)
+    if missing:
+        raise ValueError(f"rules are named that are not there: {', '.join(sorted(missing))}")
     kept = _without_dead_ends(rules.rules)
     kept = _without_short_circles(_reached(kept))
     kept = _reached(_without_trivial(kept))

@@ -6,7 +6,7 @@ from typing import Final
 
 from kernelet.structured.refusal import Refusal, UnenforcedError
 
-WORK: Final = 2_000_000
+WORK: Final = 1_200_000
 """Elementary steps that one question may take: about a second."""
 MAX_NFA_STATES: Final = 100_000
 MAX_DFA_STATES: Final = 20_000

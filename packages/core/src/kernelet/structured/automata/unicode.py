@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
+from bisect import bisect_left
+from collections.abc import Iterator
 from functools import cache
 from itertools import groupby
 from typing import Final
@@ -91,20 +93,42 @@ def property_of(name: str) -> Ranges | None:
 @cache
 def where(method: str) -> Ranges:
     """The characters for which this method of ``str`` is true."""
-    return alphabet.normalize((code, code) for code in range(alphabet.LAST + 1) if getattr(chr(code), method)())
+    return alphabet.normalize(
+        (code, code) for code in _codes("L", "M", "N", "P", "S", "Z", "Cc", "Cf") if getattr(chr(code), method)()
+    )
+
+
+def _codes(*names: str) -> Iterator[int]:
+    """The characters of general categories, one by one."""
+    for name in names:
+        for first, last in property_of(name) or ():
+            yield from range(first, last + 1)
 
 
 @cache
 def _same_but_for_case() -> tuple[Ranges, ...]:
     """Classes of characters that Python's regular expressions take for one another when case does not count."""
     classes: dict[str, list[int]] = {}
-    for code in range(alphabet.LAST + 1):
+    for code in _codes("LC", "Mn", "Nl", "So"):
         lower = "i" if code == 0x130 else chr(code).lower()  # U+0130 alone has a lower case of two characters
         classes.setdefault(lower.upper(), []).append(code)
     return tuple(alphabet.normalize((code, code) for code in codes) for codes in classes.values() if len(codes) > 1)
 
 
+@cache
+def _with_case() -> tuple[tuple[int, Ranges], ...]:
+    """Characters for which there are others that differ in case only, with all of these, ascending."""
+    return tuple(
+        sorted((code, same) for same in _same_but_for_case() for first, last in same for code in range(first, last + 1))
+    )
+
+
 def fold(ranges: Ranges) -> Ranges:
     """With every character those that differ in case only."""
-    added = [same for same in _same_but_for_case() if alphabet.intersect(same, ranges)]
+    known = _with_case()
+    added = {
+        same
+        for first, last in ranges
+        for _, same in known[bisect_left(known, (first,)) : bisect_left(known, (last + 1,))]
+    }
     return alphabet.unite((ranges, *added))
