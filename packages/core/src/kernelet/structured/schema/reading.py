@@ -84,6 +84,7 @@ class Reading:
         self._patterns: dict[str, Regex] = {}
         self._asserting: dict[str, list[str]] = {}
         self._plain: dict[Value, Literal] = {}
+        self._disjoint: dict[tuple[Literal, Literal, Type], bool] = {}
 
     # --- literals ---
 
@@ -222,6 +223,18 @@ class Reading:
             return tidy(clause, self.is_empty)
 
         return algebra.both(parts, simplify, spend)
+
+    def are_disjoint(self, one: Literal, other: Literal, kind: Type) -> bool:
+        """Whether it is certain that no value of a type satisfies both.
+
+        Raises:
+            UnenforcedError: there are too many alternatives to look at.
+        """
+        asked = (min(one, other), max(one, other), kind)
+        if one != other and asked not in self._disjoint:
+            parts = [self.clauses(one, kind), self.clauses(other, kind)]
+            self._disjoint[asked] = FALSE in parts or not self.both(parts, kind) or self.is_empty((one, other))
+        return one != other and self._disjoint[asked]
 
     def pattern(self, text: str, path: str) -> Regex:
         """The texts in which a regular expression is found.

@@ -93,6 +93,16 @@ def test_too_many_alternatives():
     assert caught.value.refusals[0].path == "/allOf"
 
 
+def test_disjoint_for_a_type():
+    reading = reading_of(
+        {"$defs": {"a": {"minimum": 2, "maxLength": 3}, "b": {"maximum": 1, "pattern": "a"}, "c": {"type": "null"}}}
+    )
+    one, two, three = (reading.literal(f"/$defs/{name}", ()) for name in "abc")
+    assert reading.are_disjoint(one, two, "number") and reading.are_disjoint(two, one, "number")
+    assert not reading.are_disjoint(one, two, "string") and not reading.are_disjoint(one, one, "number")
+    assert reading.are_disjoint(one, three, "string") and not reading.are_disjoint(one, three, "null")
+
+
 def test_patterns():
     reading = reading_of({})
     assert reading.pattern("a", "") is reading.pattern("a", "/x")

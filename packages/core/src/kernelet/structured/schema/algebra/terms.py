@@ -87,6 +87,8 @@ class Terms:
         found.discard(ALWAYS)
         if NEVER in found or any(opposite(literal) in found for literal in found):
             return NO_VALUE
+        if len(found) < 2:
+            return frozenset(found)
         values = {literal for literal in found if isinstance(self.term(literal), ValueTerm)}
         same = {literal for literal in values if literal % 2 == 0}
         if len(same) > 1:

@@ -65,11 +65,7 @@ def others_excluded(site: Site, literals: list[Literal], index: int, kind: Type)
     """What must hold besides one of the literals so that none of the others holds; without what follows from it."""
     one = literals[index]
     others = [other for position, other in enumerate(literals) if position != index]
-    return [opposite(other) for other in others if not _are_disjoint(site, one, other, kind)]
-
-
-def _are_disjoint(site: Site, one: Literal, other: Literal, kind: Type) -> bool:
-    return one != other and (_all(site, [one, other], kind) == FALSE or site.reading.is_empty((one, other)))
+    return [opposite(other) for other in others if not site.reading.are_disjoint(one, other, kind)]
 
 
 def _one_of(site: Site, kind: Type, *, positive: bool) -> Clauses:

@@ -24,6 +24,7 @@ from kernelet.structured.schema.algebra.facts import (
     SizeAtMost,
 )
 from kernelet.structured.schema.algebra.terms import NEVER
+from kernelet.structured.schema.dialects import escape
 from kernelet.structured.schema.formats import language_of
 from kernelet.structured.schema.keywords.scalars import Reader, at_least_size, at_most_size
 from kernelet.structured.schema.keywords.site import Site
@@ -44,7 +45,7 @@ def patterns_of(site: Site) -> tuple[Regex, ...]:
     if "patternProperties" not in site.schema:
         return ()
     beside = site.beside("patternProperties")
-    return tuple(site.reading.pattern(text, beside.path) for text in beside.value)
+    return tuple(site.reading.pattern(text, f"{beside.path}/{escape(text)}") for text in beside.value)
 
 
 def _pattern_properties(site: Site) -> list[Fact]:

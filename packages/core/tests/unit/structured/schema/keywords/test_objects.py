@@ -60,7 +60,7 @@ def test_refused():
     refused({"minProperties": 2}, "/minProperties")
     refused({"not": {"additionalProperties": NUMBER}}, "/not/additionalProperties")
     refused({"propertyNames": {"pattern": "(?=a)"}}, "/propertyNames/pattern")
-    refused({"patternProperties": {"(?=a)": {}}}, "/patternProperties")
+    refused({"patternProperties": {"(?=a)": {}}}, "/patternProperties/(?=a)")
 
 
 def test_formats_of_names():
