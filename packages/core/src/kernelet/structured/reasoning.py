@@ -80,7 +80,6 @@ class Gate:
         self._thoughts: dict[tuple[str, ...], FreeText] = {}
         self._openings: dict[tuple[str, ...], MarkerChoice] = {}
         self._blanks: dict[tuple[str, ...], FreeText] = {}
-        self._spaces: dict[str, dict[int, int]] = {}
 
     def thought(self, endings: tuple[str, ...]) -> FreeText:
         """The text up to one of some markers, or any token that is one."""
@@ -104,12 +103,6 @@ class Gate:
         if openings not in self._blanks:
             self._blanks[openings] = FreeText(self.index, FreeState(excludes=tuple(self._markers(openings))))
         return self._blanks[openings]
-
-    def spaces(self, characters: str) -> dict[int, int]:
-        """Tokens of nothing but these characters, and how many they have."""
-        if characters not in self._spaces:
-            self._spaces[characters] = dict(self.index.of_characters(characters))
-        return self._spaces[characters]
 
     def token_of(self, text: str) -> int | None:
         """The token that a marker is; None: it is text."""
@@ -286,10 +279,10 @@ class GatedGrammar(Grammar):
         seen = text + self._gate.index.token_bytes[token_id]
         return after._replace(mode=BLANK, text=step.place) if seen.lstrip(SPACE) == step.place else after
 
-    def _space(self, place: GatePlace) -> dict[int, int]:
+    def _space(self, place: GatePlace) -> Mapping[int, int]:
         """Tokens that the parser drops here; what begins with their characters is not text."""
         dropped = self._thinking.dropped
-        return self._gate.spaces(dropped) if dropped and not place.waiting else {}
+        return self._gate.index.of_characters(dropped) if dropped and not place.waiting else {}
 
     def _may_begin(self, place: GatePlace, token_id: int) -> bool:
         """Whether the parser reads a token as text: not as whitespace, and not as a marker with something behind it."""

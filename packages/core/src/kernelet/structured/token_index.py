@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -39,6 +39,7 @@ class TokenIndex:
             index for index, token in enumerate(self.token_bytes) if not token and index not in self.stop_token_ids
         ]
         self._holding = lru_cache(_KEPT)(self._find)
+        self._of_characters = lru_cache(_KEPT)(self._count)
 
     def exactly(self, text: bytes) -> NDArray[np.int64]:
         """Tokens whose text it is."""
@@ -67,12 +68,14 @@ class TokenIndex:
         holding = [place for place in found if text in self._sorted[place][:-1]]
         return self._ids[holding], self._ids[[place for place in found if self._sorted[place].endswith(text)]]
 
-    def of_characters(self, characters: str) -> Iterator[tuple[int, int]]:
-        """(id, number of characters) of tokens that hold nothing but these ASCII characters."""
+    def of_characters(self, characters: str) -> Mapping[int, int]:
+        """Tokens that hold nothing but these ASCII characters, and how many."""
+        return self._of_characters(characters)
+
+    def _count(self, characters: str) -> Mapping[int, int]:
         wanted = frozenset(characters.encode())
-        for token, index in zip(self._sorted, self._ids.tolist(), strict=True):
-            if wanted.issuperset(token):
-                yield index, len(token)
+        pairs = zip(self._ids.tolist(), self._sorted, strict=True)
+        return {index: len(token) for index, token in pairs if wanted.issuperset(token)}
 
     def everything(self) -> NDArray[np.bool_]:
         """A mask of all tokens but those that end a text, a byte a token."""

@@ -28,7 +28,7 @@ def test_by_definition(index, text):
 
 
 def test_tokens_of_characters(index):
-    found = dict(index.of_characters(" \n"))
+    found = index.of_characters(" \n")
     assert found == {token_id: len(token) for token_id, token in enumerate(TOKENS) if token and not token.strip(b" \n")}
     assert 0 not in found
 
