@@ -31,9 +31,10 @@ class TokenIndex:
         self.token_bytes = vocabulary.token_bytes
         self.num_words = vocabulary.num_words
         self.stop_token_ids = frozenset(vocabulary.stop_token_ids)
-        pairs = sorted((token, index) for index, token in enumerate(self.token_bytes) if token)
-        self._sorted = [token for token, _ in pairs]
-        self._ids = np.array([index for _, index in pairs], dtype=np.int64)
+        ids = [index for index, token in enumerate(self.token_bytes) if token]
+        ids.sort(key=self.token_bytes.__getitem__)
+        self._sorted = [self.token_bytes[index] for index in ids]
+        self._ids = np.array(ids, dtype=np.int64)
         self._longest = max(map(len, self._sorted), default=0)
         self.silent = [
             index for index, token in enumerate(self.token_bytes) if not token and index not in self.stop_token_ids
@@ -73,9 +74,9 @@ class TokenIndex:
         return self._of_characters(characters)
 
     def _count(self, characters: str) -> Mapping[int, int]:
-        wanted = frozenset(characters.encode())
+        wanted = characters.encode()
         pairs = zip(self._ids.tolist(), self._sorted, strict=True)
-        return {index: len(token) for index, token in pairs if wanted.issuperset(token)}
+        return {index: len(token) for index, token in pairs if not token.strip(wanted)}
 
     def everything(self) -> NDArray[np.bool_]:
         """A mask of all tokens but those that end a text, a byte a token."""
