@@ -15,7 +15,7 @@ from kernelet.engine.bootstrap import configure_engine, start, start_in_process
 from kernelet.engine.llm import LLM
 from kernelet.engine.option_sources import resolve_options
 from kernelet.engine.remote.spawn import spawn_engine
-from kernelet.errors import ParameterError, RequestFailedError, UnenforcedConstraintError
+from kernelet.errors import ParameterError, RequestError, RequestFailedError, UnenforcedConstraintError
 from kernelet.testing.null.model import null_config, write_model
 
 OPTIONS = {
@@ -216,3 +216,47 @@ def test_compiling_inline_and_failing_engines(folder):
         assert llm.generate("p", params(choice=["b"]), use_tqdm=False)[0].outputs[0].text == "b"
     finally:
         frontend.close()
+
+
+HOSTILE = {
+    "nested": {"json": '{"type":"array","items":' * 500 + "{}" + "}" * 500},
+    "wide": {"json": {"enum": list(range(5000))}},
+    "huge bound": {"json": {"type": "array", "maxItems": 18446744073709551615}},
+    "no type": {"json": {"type": "strin"}},
+    "no schema": {"json": {"type": "object", "properties": {"foo": "bar"}}},
+    "a circle of references": {"json": {"$ref": "#/$defs/N", "$defs": {"N": {"$ref": "#/$defs/N"}}}},
+    "no text": {"json": False},
+    "a group without end": {"regex": "a(b"},
+    "nested repeats": {"regex": "((a{1,9999}){1,9999}){1,9999}"},
+    "a rule that is itself": {"grammar": "root ::= root"},
+    "two roots": {"grammar": 'root ::= "a"\nroot ::= "b"'},
+    "an engine that hangs": {"choice": ["a"], "backend": "slow"},
+    "an engine that takes all memory": {"choice": ["a"], "backend": "hungry"},
+    "an engine that crashes": {"choice": ["a"], "backend": "crashing"},
+    "an engine that raises": {"choice": ["a"], "backend": "raising"},
+}
+
+
+@pytest.fixture(scope="module")
+def besieged(folder):
+    frontend = begin(
+        folder,
+        plugins=["core", "kernelet.testing.null:plugin", "grammar_plugin:PLUGIN"],
+        structured_compile_timeout=5.0,
+        structured_compile_memory=128 << 20,
+    )
+    yield LLM.of(frontend)
+    frontend.close()
+
+
+ALWAYS = {"nested", "a circle of references", "an engine that hangs", "an engine that crashes"}
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in ALWAYS else pytest.param(name, marks=pytest.mark.long) for name in HOSTILE]
+)
+def test_hostile_constraints_are_one_error_and_the_next_request_is_right(besieged, name):
+    with pytest.raises(RequestError) as caught:
+        besieged.generate("p", params(**HOSTILE[name]), use_tqdm=False)
+    assert "/a/path" not in str(caught.value)
+    assert besieged.generate("p", params(regex="[ab]c"), use_tqdm=False)[0].outputs[0].text in {"ac", "bc"}

@@ -53,6 +53,8 @@ def answer_object(index: int, output: RequestOutput, choice: CompletionOutput) -
         "stop_reason": choice.stop_reason,
         "num_cached_tokens": output.num_cached_tokens,
     }
+    if choice.structured is not None:
+        found["structured"] = choice.structured
     if choice.message is not None:
         found["message"] = message_object(choice.message)
     if choice.logprobs is not None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from queue import SimpleQueue
 from typing import Final, NamedTuple
 
 from kernelet.config import StructuredConfig
-from kernelet.contracts.structured import CompiledGrammar, Grammar, TokenVocabulary
+from kernelet.contracts.structured import CompiledGrammar, Grammar
 from kernelet.engine.structured.answer import GuardedGrammar
 from kernelet.engine.structured.cache import SizedCache
 from kernelet.engine.structured.compiler import GrammarCompiler
@@ -26,8 +27,8 @@ COMPILING: Final = 2
 Key = tuple[str, str]
 """(engine, digest of rules): one engine core has one vocabulary."""
 
-Start = Callable[[StructuredRequest, Mapping[str, CompiledGrammar], TokenVocabulary], Grammar]
-"""Makes where a text stands at its begin, from its compiled grammars by digest."""
+VOCABULARY: Final[Key] = ("", "")
+"""What programs wait for beside their grammars: the tokens, and their index."""
 
 
 class Made(NamedTuple):
@@ -69,7 +70,7 @@ class Grammars:
         start: Makes an answer's grammar.
     """
 
-    def __init__(self, compiler: GrammarCompiler, config: StructuredConfig, start: Start | None = None) -> None:
+    def __init__(self, compiler: GrammarCompiler, config: StructuredConfig, start: Starter | None = None) -> None:
         self._compiler = compiler
         self._inline = config.compile_inline
         self._start = start or Starter()
@@ -77,7 +78,8 @@ class Grammars:
         self._wanted: dict[str, Wanted] = {}
         self._flights: dict[Key, Flight] = {}
         self._made: list[Made] = []
-        self._arrived: SimpleQueue[tuple[Key, CompiledGrammar | Exception]] = SimpleQueue()
+        self._arrived: SimpleQueue[tuple[Key, CompiledGrammar | Exception | None]] = SimpleQueue()
+        self._indexed = False
         self._wake: Callable[[], None] = lambda: None
         self._threads = ThreadPoolExecutor(COMPILING, thread_name_prefix="kernelet-grammar")
 
@@ -96,6 +98,8 @@ class Grammars:
         for state in structured.states:
             if isinstance(state, RulesState):
                 self._want_rules(request_id, wanted, state)
+        if not self._indexed and needs_index(structured):
+            self._fly(VOCABULARY, request_id, wanted, self._index)
         self._finish_if_whole(request_id)
         if self._inline:
             while request_id in self._wanted:
@@ -134,15 +138,21 @@ class Grammars:
         if found is not None:
             wanted.grammars[state.digest] = found
             return
+        self._fly(key, request_id, wanted, partial(self._compile, key, state.rules))
+
+    def _fly(self, key: Key, request_id: str, wanted: Wanted, job: Callable[[], None]) -> None:
+        """Does what nobody does yet, and lets the request wait for it."""
         if key not in self._flights:
-            self._flights[key] = Flight(self._threads.submit(self._compile, key, state.rules))
+            self._flights[key] = Flight(self._threads.submit(job))
         self._flights[key].request_ids.add(request_id)
         wanted.missing.add(key)
 
-    def _land(self, key: Key, found: CompiledGrammar | Exception) -> None:
-        """A compilation has ended."""
+    def _land(self, key: Key, found: CompiledGrammar | Exception | None) -> None:
+        """A job has ended; it has a grammar, or there is an index now."""
         flight = self._flights.pop(key)
-        if not isinstance(found, Exception):
+        if found is None:
+            self._indexed = True
+        elif not isinstance(found, Exception):
             self._cache.put(key, found, found.num_bytes)
         for request_id in sorted(flight.request_ids):
             wanted = self._wanted.get(request_id)
@@ -151,7 +161,8 @@ class Grammars:
             if isinstance(found, Exception):
                 self._fail(request_id, found)
                 continue
-            wanted.grammars[key[1]] = found
+            if found is not None:
+                wanted.grammars[key[1]] = found
             wanted.missing.discard(key)
             self._finish_if_whole(request_id)
 
@@ -176,6 +187,15 @@ class Grammars:
 
     # --- on a thread -----------------------------------------------------------------------------
 
+    def _index(self) -> None:
+        try:
+            self._start.warm(self._compiler.vocabulary)
+            found: Exception | None = None
+        except Exception as error:  # noqa: BLE001  it belongs to the requests that wait
+            found = error
+        self._arrived.put((VOCABULARY, found))
+        self._wake()
+
     def _compile(self, key: Key, rules: bytes) -> None:
         try:
             found: CompiledGrammar | Exception = self._compiler.compile(key[0], rules)
@@ -183,6 +203,12 @@ class Grammars:
             found = error
         self._arrived.put((key, found))
         self._wake()
+
+
+def needs_index(structured: StructuredRequest) -> bool:
+    """Whether an answer is more than the text of one grammar."""
+    first = structured.states[0]
+    return structured.reasoning is not None or not (isinstance(first, RulesState) and first.next is None)
 
 
 def described(engine: str, error: Exception) -> str:

@@ -50,6 +50,10 @@ class Starter:
             text = Program(structured.states, grammars, self._indexed(vocabulary)).start()
         return text if structured.reasoning is None else self._gated(structured.reasoning, text, vocabulary)
 
+    def warm(self, vocabulary: TokenVocabulary) -> None:
+        """Looks through a vocabulary, which takes a while, before an answer needs it."""
+        self._indexed(vocabulary)
+
     def _gated(self, reasoning: ReasoningGate, text: Grammar, vocabulary: TokenVocabulary) -> Grammar:
         """A text before which is thought."""
         thought = start_thought(self._parser(reasoning.parser), reasoning, vocabulary.token_bytes)

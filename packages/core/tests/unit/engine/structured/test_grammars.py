@@ -7,7 +7,9 @@ import pytest
 from kernelet.config import CacheConfig, SchedulerConfig
 from kernelet.contracts.sampling import SamplerParams
 from kernelet.contracts.structured import Chars, Repeat
+from kernelet.engine.structured.start import Starter
 from kernelet.errors import ParameterError
+from kernelet.request.structured import Exit, FreeState, Marker, StructuredRequest
 from kernelet.testing.null.harness import null_core, null_engine_config, null_request
 from kernelet.testing.null.tokens import generate
 
@@ -270,6 +272,51 @@ def test_compiling_inline_needs_no_news(world, compiler):
     assert one.core.can_step()
     assert one.run().text("a") in {b"yes", b"no"}
     assert one.ends["b"].finish_reason == "error"
+
+
+def program_of(expression):
+    """Free text up to a mark, then rules."""
+    (rules,) = held_to(expression).states
+    free = FreeState(exits=(Exit(marker=Marker(text="#"), next=1),), may_end=False)
+    return StructuredRequest(engine="reference", states=(free, rules))
+
+
+def test_a_program_runs_and_its_index_is_made_beside_the_steps(world, monkeypatch):
+    threads = []
+    plain = Starter.warm
+
+    def warm(self, vocabulary):
+        threads.append(threading.current_thread())
+        plain(self, vocabulary)
+
+    monkeypatch.setattr(Starter, "warm", warm)
+    one = world()
+    for index in range(3):
+        params = SamplerParams(seed=index)
+        request = null_request(
+            f"r{index}", [1], 200, structured=program_of(YES_OR_NO), stop_token_ids=(EOS,), params=params
+        )
+        one.core.add_request(request)
+    one.run()
+    assert len(threads) == 1
+    assert threads[0] is not threading.current_thread()
+    for index in range(3):
+        text = one.text(f"r{index}")
+        whole = text.partition(b"#")[2] in {b"yes", b"no"}
+        assert one.ends[f"r{index}"].structured == ("enforced" if whole else "unfinished")
+
+
+def test_a_vocabulary_that_cannot_be_read_ends_its_requests_alone(world, monkeypatch):
+    def warm(self, vocabulary):
+        raise ParameterError("structured_outputs", "the model has no tokenizer")
+
+    monkeypatch.setattr(Starter, "warm", warm)
+    one = world()
+    one.core.add_request(null_request("bad", [1], structured=program_of(YES_OR_NO), stop_token_ids=(EOS,)))
+    one.add("good", YES_OR_NO)
+    one.run()
+    assert one.ends["bad"].error == "structured_outputs: the model has no tokenizer"
+    assert one.ends["good"].structured == "enforced"
 
 
 def test_a_core_without_grammars_refuses():
