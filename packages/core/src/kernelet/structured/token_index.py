@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -35,6 +36,8 @@ class TokenIndex:
         ids.sort(key=self.token_bytes.__getitem__)
         self._sorted = [self.token_bytes[index] for index in ids]
         self._ids = np.array(ids, dtype=np.int64)
+        self._joined = b"".join(self._sorted)
+        self._ends = list(accumulate(map(len, self._sorted)))
         self._longest = max(map(len, self._sorted), default=0)
         self.silent = [
             index for index, token in enumerate(self.token_bytes) if not token and index not in self.stop_token_ids
@@ -65,9 +68,15 @@ class TokenIndex:
         return self._holding(text)[1]
 
     def _find(self, text: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        found = [place for place, token in enumerate(self._sorted) if text in token]
-        holding = [place for place in found if text in self._sorted[place][:-1]]
-        return self._ids[holding], self._ids[[place for place in found if self._sorted[place].endswith(text)]]
+        holding, ending = set(), set()
+        at = self._joined.find(text)
+        while at >= 0:
+            place = bisect_right(self._ends, at)
+            end = at + len(text)
+            if end <= self._ends[place]:  # else it is no token's, but of two
+                (ending if end == self._ends[place] else holding).add(place)
+            at = self._joined.find(text, at + 1)
+        return self._ids[sorted(holding)], self._ids[sorted(ending)]
 
     def of_characters(self, characters: str) -> Mapping[int, int]:
         """Tokens that hold nothing but these ASCII characters, and how many."""
