@@ -1,0 +1,3 @@
+"""The grammar engine ``guidance``."""
+
+from __future__ import annotations

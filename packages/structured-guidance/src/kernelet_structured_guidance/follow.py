@@ -1,0 +1,104 @@
+"""Which characters may follow each lexeme."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from kernelet.contracts.structured import Expression, Repeat, Rule, Union
+
+
+class Division(Protocol):
+    """What is read as one lexeme, and what as parts."""
+
+    def is_lexeme(self, expression: Expression) -> bool:
+        """Whether the lexer reads it as a whole."""
+
+    def divide(self, expression: Expression) -> tuple[Expression, ...]:
+        """The parts of what it does not."""
+
+
+class Ends(NamedTuple):
+    """Of an expression: the positions where a text may begin and end, and whether it may be empty."""
+
+    first: list[int]
+    last: list[int]
+    nullable: bool
+
+
+class Follow:
+    """The usual sets of first and following characters, as bits, of rules whose leaves are lexemes.
+
+    Attributes:
+        after: Of each lexeme: the characters that may follow it.
+    """
+
+    def __init__(
+        self,
+        division: Division,
+        rules: Mapping[str, Expression],
+        ends: Mapping[Expression, Ends],
+        bits: Sequence[int],
+    ) -> None:
+        self._division = division
+        self._lexemes = {
+            lexeme: (_union(bits[place] for place in end.first), end.nullable) for lexeme, end in ends.items()
+        }
+        self._first: dict[str, tuple[int, bool]] = dict.fromkeys(rules, (0, False))
+        self._follow = dict.fromkeys(rules, 0)
+        self.after = dict.fromkeys(ends, 0)
+        while any([self._grow_first(name, expression) for name, expression in rules.items()]):
+            pass
+        while any([self._grow_follow(name, expression) for name, expression in rules.items()]):
+            pass
+
+    def _grow_first(self, name: str, expression: Expression) -> bool:
+        before, self._first[name] = self._first[name], self._first_of(expression)
+        return before != self._first[name]
+
+    def _grow_follow(self, name: str, expression: Expression) -> bool:
+        before = dict(self._follow)
+        self._visit(expression, self._follow[name])
+        return before != self._follow
+
+    def _first_of(self, expression: Expression) -> tuple[int, bool]:
+        """The characters that a text may begin with, and whether it may be empty."""
+        if expression in self._lexemes:
+            return self._lexemes[expression]
+        if isinstance(expression, Rule):
+            return self._first[expression.name]
+        if isinstance(expression, Repeat):
+            first, nullable = self._first_of(expression.item)
+            return first, nullable or not expression.minimum
+        found = list(map(self._first_of, self._division.divide(expression)))
+        if isinstance(expression, Union):
+            return _union(first for first, _ in found), any(nullable for _, nullable in found)
+        bits = 0
+        for first, nullable in found:
+            bits |= first
+            if not nullable:
+                return bits, False
+        return bits, True
+
+    def _visit(self, expression: Expression, follow: int) -> None:
+        """Notes that these characters may follow an expression."""
+        if expression in self.after:
+            self.after[expression] |= follow
+        elif isinstance(expression, Rule):
+            self._follow[expression.name] |= follow
+        elif isinstance(expression, Repeat):
+            first, _ = self._first_of(expression.item)
+            self._visit(expression.item, follow | (first if expression.maximum != 1 else 0))
+        else:
+            for part in reversed(self._division.divide(expression)):
+                self._visit(part, follow)
+                if not isinstance(expression, Union):
+                    first, nullable = self._first_of(part)
+                    follow = first | (follow if nullable else 0)
+
+
+def _union(sets: Iterable[int]) -> int:
+    bits = 0
+    for one in sets:
+        bits |= one
+    return bits

@@ -1,0 +1,3 @@
+"""The grammar engine ``xgrammar``."""
+
+from __future__ import annotations

@@ -1,0 +1,7 @@
+"""The suites that the package ships."""
+
+from __future__ import annotations
+
+from kernelet_structured_xgrammar.conformance import TestXGrammar, TestPackage
+
+__all__ = ["TestXGrammar", "TestPackage"]
