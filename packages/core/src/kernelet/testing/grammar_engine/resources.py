@@ -23,18 +23,20 @@ def grown(call: Callable[[int], None]) -> bool:
     if not tracing:
         tracemalloc.start()
     try:
-        before = tracemalloc.get_traced_memory()[0]
-        many(call, 1)
-        objects = tracemalloc.get_traced_memory()[0] - before
+        objects = least_growth(call, 1, lambda: tracemalloc.get_traced_memory()[0])
     finally:
         if not tracing:
             tracemalloc.stop()
-    pages = [resident()]
-    for number in range(2, 2 + ROUNDS):
-        many(call, number)
-        pages.append(resident())
-    growth = [after - before for before, after in itertools.pairwise(pages)]
-    return objects > CALLS * KEPT_OBJECTS or min(growth) > CALLS * KEPT_PAGES
+    return objects > CALLS * KEPT_OBJECTS or least_growth(call, 1 + ROUNDS, resident) > CALLS * KEPT_PAGES
+
+
+def least_growth(call: Callable[[int], None], number: int, measure: Callable[[], int]) -> int:
+    """Bytes by which each of some rounds of calls grew, at least: what is kept once is none."""
+    found = [measure()]
+    for index in range(ROUNDS):
+        many(call, number + index)
+        found.append(measure())
+    return min(after - before for before, after in itertools.pairwise(found))
 
 
 def many(call: Callable[[int], None], number: int) -> None:

@@ -62,7 +62,10 @@ def _heights(rules: GrammarRules) -> dict[str, float]:
     """How deep the least deep text of each rule goes through rules: what a text ends by."""
     heights: dict[str, float] = dict.fromkeys(rules.rules, math.inf)
     for _ in rules.rules:
-        heights = {name: 1 + _height(expression, heights) for name, expression in rules.rules.items()}
+        found = {name: 1 + _height(expression, heights) for name, expression in rules.rules.items()}
+        if found == heights:
+            break
+        heights = found
     return heights
 
 
