@@ -30,7 +30,7 @@ pytestmark = [
 
 @dataclass
 class Verdicts:
-    """Of an engine: how many groups are right, refused and wrong; those of format.json are counted apart."""
+    """Of an engine: groups that are right, refused, wrong, or failed to compile; those of format.json apart."""
 
     counts: Counter = field(default_factory=Counter)
     formats: Counter = field(default_factory=Counter)
@@ -38,8 +38,17 @@ class Verdicts:
 
     def add(self, name, description, verdict, complaint=""):
         (self.formats if name.startswith("format") else self.counts)[verdict] += 1
-        if verdict == "wrong" and not name.startswith("format"):
-            self.wrong.append(f"{name}: {description}: {complaint}")
+        if verdict in {"wrong", "failed"} and not name.startswith("format"):
+            self.wrong.append(f"{verdict}: {name}: {description}: {complaint}")
+
+
+def judge(one, rules, schema, tests):
+    """Whether an engine is right, wrong, or fails to compile what its bounds hold; and why."""
+    try:
+        complaint = complaint_of(one.start(rules), schema, tests)
+    except ValueError as error:
+        return "failed", str(error)
+    return "wrong" if complaint else "right", complaint
 
 
 def complaint_of(start, schema, tests):
@@ -75,9 +84,9 @@ def verdicts(request, served):
             if rules is None or not one.takes(rules):
                 found[one.name].add(name, description, "refused")
                 continue
-            complaint = complaint_of(one.start(rules), schema, tests)
+            verdict, why = judge(one, rules, schema, tests)
             for row in (one.name, "auto") if one is best else (one.name,):
-                found[row].add(name, description, "wrong" if complaint else "right", complaint)
+                found[row].add(name, description, verdict, why)
     for row, one in found.items():
         print(f"{request.param} {row}: {dict(one.counts)}, format.json: {dict(one.formats)}")
     return request.param, found
