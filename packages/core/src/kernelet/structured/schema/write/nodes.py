@@ -8,7 +8,6 @@ from typing import Final
 from kernelet.contracts.grammar import Expression, GrammarRules, Rule, Text
 from kernelet.structured.automata.budget import TooLargeError
 from kernelet.structured.refusal import Refusal, UnenforcedError
-from kernelet.structured.rules import RuleWriter
 from kernelet.structured.schema.options import JsonOptions
 from kernelet.structured.schema.shapes import (
     ArrayShape,
@@ -26,12 +25,14 @@ from kernelet.structured.schema.write.numbers import number
 from kernelet.structured.schema.write.objects import object_
 from kernelet.structured.schema.write.parts import UnwritableError, any_of
 from kernelet.structured.schema.write.scribe import Scribe
-from kernelet.structured.schema.write.space import Punctuation
 from kernelet.structured.schema.write.strings import string
-from kernelet.structured.schema.write.text import Characters
 
 MAX_DEPTH: Final = 8
 """Nodes that are written into each other before a rule is made."""
+
+
+FEW_VALUES: Final = 4
+"""Constants that are written wherever they are needed."""
 
 
 def write_graph(graph: SchemaGraph, options: JsonOptions) -> GrammarRules:
@@ -50,17 +51,12 @@ class _GraphWriter:
     def __init__(self, graph: SchemaGraph, options: JsonOptions) -> None:
         self._graph = graph
         self._uses = _uses(graph)
-        self._rules = RuleWriter()
         self._named: dict[NodeId, Rule] = {}
         self._leaves: dict[Shape, Rule] = {}
         self._waiting: list[NodeId] = []
         self._depth = 0
-        self._scribe = Scribe(
-            rules=self._rules,
-            marks=Punctuation(options.max_whitespace, self._rules),
-            characters=Characters(self._rules),
-            value=self._value,
-        )
+        self._scribe = Scribe(options, self._value)
+        self._rules = self._scribe.rules
 
     def write(self) -> GrammarRules:
         root = self._value(self._graph.root)
@@ -103,7 +99,7 @@ class _GraphWriter:
             return array(shape, self._scribe)
         if isinstance(shape, ObjectShape):
             return object_(shape, self._scribe)
-        if shape.values is not None:
+        if shape.values is not None and len(shape.values) <= FEW_VALUES:
             return number(shape, self._rules) if isinstance(shape, NumberShape) else string(shape, self._scribe)
         if shape not in self._leaves:
             if isinstance(shape, NumberShape):

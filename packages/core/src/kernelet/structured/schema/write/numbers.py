@@ -208,7 +208,7 @@ def _pieces(interval: Interval) -> list[Piece]:
         high=_fraction_digits(largest), high_open=interval.high_open, most=_exact(last) if interval.high_open else None
     )
     if interval.high_open and largest == 0:
-        last, upper = last - 1, Tail(most=_exact(last))
+        last, upper = last - 1, Tail(most=_exact(last - 1))
     if first == last:
         mosts = [one.most for one in (lower, upper) if one.most is not None]
         both = replace(upper, low=lower.low, low_open=lower.low_open, most=min(mosts) if mosts else None)

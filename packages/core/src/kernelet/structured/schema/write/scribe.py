@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from kernelet.contracts.grammar import Expression
 from kernelet.structured.rules import RuleWriter
+from kernelet.structured.schema.options import JsonOptions
 from kernelet.structured.schema.shapes import NodeId
 from kernelet.structured.schema.write.space import Punctuation
 from kernelet.structured.schema.write.text import Characters
 
 
-@dataclass(frozen=True)
 class Scribe:
     """Tools for one schema.
+
+    Args:
+        options: How values are written.
+        value: See ``value``.
 
     Attributes:
         rules: Where rules go.
@@ -23,7 +26,8 @@ class Scribe:
         value: Writes the values of a node.
     """
 
-    rules: RuleWriter
-    marks: Punctuation
-    characters: Characters
-    value: Callable[[NodeId], Expression]
+    def __init__(self, options: JsonOptions, value: Callable[[NodeId], Expression]) -> None:
+        self.rules = RuleWriter()
+        self.marks = Punctuation(options.max_whitespace, self.rules)
+        self.characters = Characters(self.rules)
+        self.value = value

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from random import Random
+
+import jsonschema
+import pytest
+from graph_values import suite_groups
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_schemas import constants, random_document, random_schema, random_value
+from written import Language, texts
+
+from kernelet.structured.refusal import InvalidConstraintError, UnenforcedError
+from kernelet.structured.schema.lower import lower_schema
+from kernelet.structured.schema.options import JsonOptions
+
+SEEDS = st.integers(0, 2**32).map(Random)
+DRAFT_7 = "http://json-schema.org/draft-07/schema#"
+
+
+def lowered(schema) -> Language | None:
+    """None: refused."""
+    try:
+        return Language(lower_schema(schema, JsonOptions(max_whitespace=1)))
+    except UnenforcedError:
+        return None
+    except InvalidConstraintError:
+        return Language(None)
+
+
+def compare(schema, random, count):
+    """What is written is valid for ``jsonschema``, and what is valid for it is written."""
+    written = lowered(schema)
+    if written is None:
+        return
+    validator = jsonschema.Draft202012Validator(schema)
+    for text in written.samples(random, count):
+        value = json.loads(text)
+        assert "\n" in text or validator.is_valid(value), (schema, text)
+    values = [*list(constants(schema))[:count], *(random_value(random, 1 + index % 2) for index in range(count))]
+    for value in values:
+        assert any(text in written for text in texts(value)) == validator.is_valid(value), (schema, value)
+
+
+@settings(deadline=None, max_examples=20)
+@given(SEEDS)
+def test_random_schemas(random):
+    with suppress(RecursionError):  # of jsonschema, which runs in circles
+        compare(random.choice((random_schema, random_document))(random), random, 8)
+
+
+@pytest.mark.long
+@settings(deadline=None, max_examples=2000)
+@given(SEEDS)
+def test_many_random_schemas(random):
+    with suppress(RecursionError):
+        compare(random.choice((random_schema, random_document))(random), random, 20)
+
+
+@pytest.mark.parametrize("draft, least", [("draft2020-12", 320), ("draft7", 220)])
+def test_official_suite(draft, least):
+    """Of each group: it is refused, or each valid instance is written in some way and no invalid one in any."""
+    right = 0
+    for file, description, schema, tests in suite_groups(draft):
+        if draft == "draft7" and isinstance(schema, dict):
+            schema = {"$schema": DRAFT_7, **schema}
+        written = lowered(schema)
+        if written is not None:
+            right += 1
+            for test in tests:
+                accepted = any(text in written for text in texts(test["data"]))
+                assert accepted == test["valid"], (file, description, test["description"])
+    assert right >= least
+
+
+def test_any_object_and_any_value():
+    anything, objects = lowered(True), lowered({"type": "object"})
+    for value in ({}, {"a": [1, {"b": None}]}, [1], "a", None):
+        assert json.dumps(value) in anything
+        assert (json.dumps(value) in objects) == isinstance(value, dict)
+
+
+def test_a_schema_of_everyday_use():
+    schema = {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "minLength": 1},
+            "age": {"type": "integer", "minimum": 0, "maximum": 150},
+            "mail": {"type": "string", "format": "email"},
+            "tags": {"type": "array", "items": {"enum": ["a", "b"]}, "maxItems": 3},
+        },
+        "required": ["name", "age"],
+        "additionalProperties": False,
+    }
+    written = lowered(schema)
+    assert '{"name": "Ada", "age": 36, "tags": ["a", "b"]}' in written
+    assert '{"age": 36, "name": "Ada"}' not in written
+    validator = jsonschema.Draft202012Validator(schema)
+    assert all(validator.is_valid(json.loads(text)) for text in written.samples(Random(0), 50))
