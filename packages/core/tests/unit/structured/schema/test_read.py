@@ -33,13 +33,13 @@ def compare(schema, random, count):
         assert allows(graph, value) == validator.is_valid(value), (schema, value)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(SEEDS)
 def test_random_schemas(random):
     compare(random_schema(random), random, 15)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(SEEDS)
 def test_random_schemas_with_circles(random):
     # jsonschema runs in circles, which are refused where they matter
@@ -168,7 +168,6 @@ def test_closed_objects():
     "schema",
     [
         {"allOf": [{"anyOf": [{"required": [f"a{i}_{j}"]} for j in range(5)]} for i in range(10)]},
-        {"allOf": [{"pattern": f"(a|b)*a(a|b){{{i}}}$"} for i in range(12, 20)]},
         {
             "$ref": "#/$defs/0",
             "$defs": {str(i): {"$ref": f"#/$defs/{i + 1}", "minLength": 1} for i in range(500)} | {"500": {}},

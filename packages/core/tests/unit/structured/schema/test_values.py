@@ -5,7 +5,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema._utils import equal
 
@@ -18,6 +18,7 @@ json_values = st.recursive(
 )
 
 
+@settings(max_examples=50)
 @given(json_values, json_values)
 def test_equal_as_json_compares(one, other):
     assert (value_of(one) == value_of(other)) == equal(one, other)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelet.structured.automata.budget import TooLargeError
@@ -45,6 +45,7 @@ def holds(fact, text):
             return text not in values
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.lists(FACTS, max_size=4))
 def test_shapes_say_what_facts_say(facts):
     shape = string_shape(frozenset(facts), "")
