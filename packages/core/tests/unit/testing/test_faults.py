@@ -9,6 +9,7 @@ from kernelet.testing.faults import DOMAINS, faults_of
 
 SHARES = {
     "endpoint": 4,
+    "grammar_engine": 6,
     "logits_processor": 2,
     "model": 3,
     "package": 4,
