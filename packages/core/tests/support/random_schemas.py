@@ -161,3 +161,30 @@ def constants(schema):
                 yield from value
             else:
                 yield from constants(value)
+
+
+def in_draft_7(schema):
+    """The schema with the keywords of draft 7; those that it does not have are left, and say nothing there."""
+    if isinstance(schema, list):
+        return [in_draft_7(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    written = {}
+    for keyword, value in schema.items():
+        match keyword:
+            case "const" | "enum":
+                written[keyword] = value
+            case "prefixItems":
+                written["items"] = in_draft_7(value)
+            case "items" if "prefixItems" in schema:
+                written["additionalItems"] = in_draft_7(value)
+            case "dependentRequired":
+                written["dependencies"] = value
+            case "$ref":
+                written["$ref"] = value.replace("$defs", "definitions")
+            case "properties" | "patternProperties" | "dependentSchemas" | "$defs":
+                name = {"dependentSchemas": "dependencies", "$defs": "definitions"}.get(keyword, keyword)
+                written[name] = {each: in_draft_7(one) for each, one in value.items()}
+            case _:
+                written[keyword] = in_draft_7(value)
+    return written

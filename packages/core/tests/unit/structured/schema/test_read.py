@@ -5,12 +5,12 @@ from collections import Counter
 from contextlib import suppress
 from random import Random
 
-import jsonschema
 import pytest
 from graph_values import allows, suite_groups
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_schemas import constants, random_document, random_schema, random_value
+from keyword_checks import VALIDATORS
+from random_schemas import constants, in_draft_7, random_document, random_schema, random_value
 
 from kernelet.structured.refusal import InvalidConstraintError, UnenforcedError
 from kernelet.structured.schema.dialects import Dialect
@@ -20,13 +20,13 @@ from kernelet.structured.schema.read import read_schema
 SEEDS = st.integers(0, 2**32).map(Random)
 
 
-def compare(schema, random, count):
+def compare(schema, random, count, dialect=Dialect.DRAFT_2020_12):
     """Whether the graph of a schema, if there is one, allows what ``jsonschema`` does."""
     try:
-        graph = read_schema(schema)
+        graph = read_schema(schema, dialect=dialect)
     except UnenforcedError:
         return
-    validator = jsonschema.Draft202012Validator(schema)
+    validator = VALIDATORS[dialect](schema)
     given_values = list(constants(schema))
     for index in range(count):
         value = given_values[index] if index < len(given_values) else random_value(random, 2 + index % 2)
@@ -45,6 +45,13 @@ def test_random_schemas_with_circles(random):
     # jsonschema runs in circles, which are refused where they matter
     with suppress(RecursionError):
         compare(random_document(random), random, 15)
+
+
+@settings(deadline=None, max_examples=25)
+@given(SEEDS)
+def test_random_schemas_of_draft_7(random):
+    with suppress(RecursionError):
+        compare(in_draft_7(random_document(random)), random, 15, Dialect.DRAFT_7)
 
 
 @pytest.mark.long
