@@ -68,7 +68,8 @@ class TokenIndex:
         return self._holding(text)[1]
 
     def _find(self, text: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        holding, ending = set(), set()
+        holding: set[int] = set()
+        ending: set[int] = set()
         at = self._joined.find(text)
         while at >= 0:
             place = bisect_right(self._ends, at)
@@ -84,8 +85,13 @@ class TokenIndex:
 
     def _count(self, characters: str) -> Mapping[int, int]:
         wanted = characters.encode()
-        pairs = zip(self._ids.tolist(), self._sorted, strict=True)
-        return {index: len(token) for index, token in pairs if not token.strip(wanted)}
+        found = {}
+        for first in wanted:
+            begin, end = (bisect_left(self._sorted, bytes([one])) for one in (first, first + 1))
+            for place in range(begin, end):
+                if not self._sorted[place].strip(wanted):
+                    found[int(self._ids[place])] = len(self._sorted[place])
+        return found
 
     def everything(self) -> NDArray[np.bool_]:
         """A mask of all tokens but those that end a text, a byte a token."""
