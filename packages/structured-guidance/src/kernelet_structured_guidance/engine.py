@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 from numpy.typing import NDArray
 
-from kernelet.contracts.structured import CompiledGrammar, Grammar, GrammarEngine, GrammarRules, TokenVocabulary
 from kernelet.contracts.offer import Settings
+from kernelet.contracts.structured import CompiledGrammar, Grammar, GrammarEngine, GrammarRules, TokenVocabulary
 from kernelet_structured_guidance.answer import GuidanceAnswer
 from kernelet_structured_guidance.tokens import Tokens, allowed_row
 from kernelet_structured_guidance.write import lark_of
@@ -17,7 +17,7 @@ from kernelet_structured_guidance.write import lark_of
 BYTES_PER_CHARACTER: Final = 64
 """Memory that a grammar takes, about: automata of lexemes grow while they are used."""
 
-LIMITS: Final = {
+LIMITS: Final[dict[str, Any]] = {
     "initial_lexer_fuel": 20_000_000,
     "step_lexer_fuel": 2_000_000,
     "step_max_items": 500_000,

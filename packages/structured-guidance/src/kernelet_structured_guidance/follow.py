@@ -47,9 +47,9 @@ class Follow:
         self._first: dict[str, tuple[int, bool]] = dict.fromkeys(rules, (0, False))
         self._follow = dict.fromkeys(rules, 0)
         self.after = dict.fromkeys(ends, 0)
-        while any([self._grow_first(name, expression) for name, expression in rules.items()]):
+        while any(self._grow_first(name, expression) for name, expression in rules.items()):
             pass
-        while any([self._grow_follow(name, expression) for name, expression in rules.items()]):
+        while any(self._grow_follow(name, expression) for name, expression in rules.items()):
             pass
 
     def _grow_first(self, name: str, expression: Expression) -> bool:

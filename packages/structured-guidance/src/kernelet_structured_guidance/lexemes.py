@@ -1,9 +1,9 @@
 """Where lexemes may stand.
 
-llguidance reads a text with a lexer and a parser. Its lexer takes the longest match of what the parser allows, and never
-goes back; rules know nothing of that. So a regular part is one lexeme only where the longest match is the only one: no
-match, with a character that may follow it, begins a match of any lexeme. Where that may happen, both are taken apart,
-to single characters at last, which no lexer can misread.
+llguidance reads a text with a lexer and a parser. Its lexer takes the longest match of what the parser allows and never
+goes back, which rules know nothing of. So a regular part is one lexeme only where the longest match is the only one: no
+match, with a character that may follow it, begins a match of any lexeme. Where one may, both are taken apart, down to
+single characters, which no lexer misreads.
 """
 
 from __future__ import annotations

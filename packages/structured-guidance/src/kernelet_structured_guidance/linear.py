@@ -38,7 +38,7 @@ def components(rules: Mapping[str, Expression]) -> list[list[str]]:
     on_stack: set[str] = set()
     found: list[list[str]] = []
     for start in rules:
-        work = [(start, iter(()))] if start not in index else []
+        work: list[tuple[str, Iterator[str]]] = [] if start in index else [(start, iter(()))]
         while work:
             name, targets = work[-1]
             if name not in index:
@@ -114,7 +114,9 @@ def _repetition(branches: list[Branch]) -> Expression:
     return Concat((Repeat(Union(again), 0, None), last)) if again else last
 
 
-def _growing(entry: str, branches: Mapping[str, list[Branch]], rules: Mapping[str, Expression]) -> dict[str, Expression]:
+def _growing(
+    entry: str, branches: Mapping[str, list[Branch]], rules: Mapping[str, Expression]
+) -> dict[str, Expression]:
     """Rules for the texts after which each rule of a component may go on, if ``entry`` was first."""
     before = {name: _fresh(f"{entry}_before_{name}", rules) for name in branches}
     ways: dict[str, list[Expression]] = {name: [] for name in branches}

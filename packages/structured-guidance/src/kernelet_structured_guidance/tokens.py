@@ -15,7 +15,10 @@ SPECIAL: Final = b"\xff[stop]"
 
 
 class Tokens:
-    """What ``LLTokenizer`` asks of a tokenizer. It wants a token that ends texts, which gets an id beyond the vocabulary."""
+    """What ``LLTokenizer`` asks of a tokenizer.
+
+    It wants a token that ends texts, which gets an id beyond the vocabulary.
+    """
 
     is_tokenizer_wrapper: Final = True
     bos_token_id: Final = None
