@@ -5,15 +5,16 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Final
 
 from kernelet.config import StructuredConfig
 from kernelet.contracts.plugins import PluginView
-from kernelet.contracts.structured import CompiledGrammar, GrammarEngine, TokenVocabulary
+from kernelet.contracts.structured import CompiledGrammar, GrammarEngine, GrammarEngineOffer, TokenVocabulary
 from kernelet.engine.sandbox.messages import Setup
 from kernelet.engine.sandbox.pool import Sandbox
 from kernelet.engine.structured.targets import COMPILE, make_engine, setup_of
-from kernelet.errors import KerneletError, RequestFailedError, SandboxTargetError
+from kernelet.errors import KerneletError, ManifestMismatchError, RequestFailedError, SandboxTargetError
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +45,8 @@ class GrammarCompiler:
         self._sandbox = sandbox
         self._lock = threading.Lock()
         self._vocabulary: TokenVocabulary | None = None
-        self._engines: dict[str, tuple[GrammarEngine, Setup]] = {}
+        self._engines: dict[str, Future[GrammarEngine]] = {}
+        self._setups: dict[str, Setup] = {}
 
     @property
     def vocabulary(self) -> TokenVocabulary:
@@ -59,7 +61,7 @@ class GrammarCompiler:
             RequestFailedError: the engine does not take them, or failed.
             SandboxError: it took too long or too much memory, or crashed.
         """
-        engine, setup = self._engine(name)
+        making, setup = self._begin(name)
         what = f"compiling the constraint with {name}"
         try:
             compiled = self._sandbox.call_sync(
@@ -76,7 +78,10 @@ class GrammarCompiler:
                 message = f"the grammar engine {name!r} does not take this constraint: {error.text}"
                 raise RequestFailedError(message) from None
             logger.warning("the grammar engine %r failed: %s", name, error)
+            if error.error == ManifestMismatchError.__name__:
+                raise RequestFailedError(f"{what} failed: packages have changed since the start: start anew") from None
             raise failed(name, error.error) from None
+        engine = self._made(name, making)
         try:
             return engine.load(compiled)
         except Exception as error:
@@ -87,19 +92,36 @@ class GrammarCompiler:
         """Ends the helpers; what is being compiled fails."""
         self._sandbox.close()
 
-    def _engine(self, name: str) -> tuple[GrammarEngine, Setup]:
+    def _begin(self, name: str) -> tuple[Future[GrammarEngine], Setup]:
+        """Makes an engine here while a helper makes its own: importing what it needs may take seconds."""
+        self._plugins.select(GrammarEngineOffer, name)
         with self._lock:
+            vocabulary = self._known_vocabulary()
             if name not in self._engines:
-                vocabulary = self._known_vocabulary()
-                try:
-                    engine = make_engine(self._plugins, name, vocabulary)
-                except KerneletError:
-                    raise
-                except Exception as error:
-                    logger.exception("the grammar engine %r cannot be made", name)
-                    raise failed(name, type(error).__name__) from error
-                self._engines[name] = (engine, setup_of(name, vocabulary))
-            return self._engines[name]
+                making = self._engines[name] = Future[GrammarEngine]()
+                self._setups[name] = setup_of(name, vocabulary)
+                threading.Thread(
+                    target=self._make, args=(name, vocabulary, making), name="kernelet-grammar-engine", daemon=True
+                ).start()
+            return self._engines[name], self._setups[name]
+
+    def _make(self, name: str, vocabulary: TokenVocabulary, making: Future[GrammarEngine]) -> None:
+        try:
+            making.set_result(make_engine(self._plugins, name, vocabulary))
+        except Exception as error:  # noqa: BLE001  it belongs to the requests that wait
+            making.set_exception(error)
+
+    def _made(self, name: str, making: Future[GrammarEngine]) -> GrammarEngine:
+        try:
+            return making.result()
+        except Exception as error:
+            with self._lock:
+                if self._engines.get(name) is making:
+                    del self._engines[name]  # the next request tries again
+            if isinstance(error, KerneletError):
+                raise
+            logger.exception("the grammar engine %r cannot be made", name)
+            raise failed(name, type(error).__name__) from error
 
     def _known_vocabulary(self) -> TokenVocabulary:
         if self._vocabulary is None:

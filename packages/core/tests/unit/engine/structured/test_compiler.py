@@ -7,7 +7,14 @@ import pytest
 
 from kernelet.config import StructuredConfig
 from kernelet.engine.structured.compiler import GrammarCompiler
-from kernelet.errors import RequestFailedError, SandboxError, SandboxMemoryError, SandboxTimeoutError, SelectionError
+from kernelet.errors import (
+    RequestFailedError,
+    SandboxError,
+    SandboxMemoryError,
+    SandboxTargetError,
+    SandboxTimeoutError,
+    SelectionError,
+)
 from kernelet.text.vocabulary import byte_vocabulary, vocabulary_of
 
 from .conftest import DIGITS, held_to
@@ -85,3 +92,13 @@ def test_the_deadline_is_of_the_compilation_alone(make):
     with pytest.raises(SandboxTimeoutError, match=r"took longer than 0\.2 s"):
         make(seconds=0.2).compile("slow", RULES)
     assert make(seconds=60.0).compile("good", RULES).start().accept(list(b"7"))
+
+
+def test_packages_that_changed_under_the_engine_are_named(kernel, caplog):
+    class Sandbox:
+        def call_sync(self, *_, **__):
+            raise SandboxTargetError("failed", error="ManifestMismatchError", text="long and full of paths")
+
+    compiler = GrammarCompiler(kernel, StructuredConfig(), byte_vocabulary, Sandbox())
+    with caplog.at_level(logging.CRITICAL), pytest.raises(RequestFailedError, match="packages have changed since"):
+        compiler.compile("good", RULES)
