@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Final
 
 Ranges = tuple[tuple[int, int], ...]
@@ -15,6 +16,11 @@ ALL: Final[Ranges] = ((0, SURROGATES[0] - 1), (SURROGATES[1] + 1, LAST))
 
 def normalize(ranges: Iterable[tuple[int, int]]) -> Ranges:
     """The characters of any ranges, in any order, that may overlap."""
+    return _normalized(tuple(ranges))
+
+
+@lru_cache(maxsize=256)
+def _normalized(ranges: Ranges) -> Ranges:
     return intersect(_join(ranges), ALL)
 
 
@@ -47,6 +53,7 @@ def intersect(left: Ranges, right: Ranges) -> Ranges:
     return tuple(common)
 
 
+@lru_cache(maxsize=256)
 def invert(ranges: Ranges) -> Ranges:
     gaps = []
     start = 0

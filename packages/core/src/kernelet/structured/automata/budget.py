@@ -10,6 +10,8 @@ WORK: Final = 1_200_000
 """Elementary steps that one question may take: about a second."""
 MAX_NFA_STATES: Final = 100_000
 MAX_DFA_STATES: Final = 20_000
+MAX_SIZE: Final = 300_000
+"""Operators and characters of one expression."""
 MAX_DEPTH: Final = 100
 """How deep operators may be nested; far below what recursive functions can take."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NoReturn
 
 from kernelet.structured.automata import alphabet, unicode
@@ -34,6 +35,7 @@ class Dialect:
     python: bool
     line_ends: Ranges
 
+    @lru_cache(maxsize=16)  # noqa: B019 - there are two dialects
     def shorthand(self, name: str) -> Ranges:
         r"""The characters of ``\d``, ``\w``, ``\s``."""
         if not self.python:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from kernelet.structured.automata import alphabet
-from kernelet.structured.automata.alphabet import Ranges
 from kernelet.structured.automata.budget import TooLargeError
 from kernelet.structured.automata.dfa import Dfa
 from kernelet.structured.automata.syntax import EPSILON, NOTHING, Named, Regex, chars, concat, repeat, union
@@ -47,6 +46,7 @@ class _Writer:
     def __init__(self, dfa: Dfa, names: Names | None) -> None:
         self._dfa = dfa
         self._names = names
+        self._classes: dict[tuple[int, ...], Regex] = {}
         self._moves = [self._grouped(moves) for moves in dfa.moves]
         self._uses = [0] * len(dfa.moves)
         for moves in self._moves:
@@ -56,10 +56,15 @@ class _Writer:
 
     def _grouped(self, moves: dict[int, int]) -> dict[int, Regex]:
         """For each state that is led to, the characters that do."""
-        sets: dict[int, list[Ranges]] = {}
+        sets: dict[int, list[int]] = {}
         for symbol, target in moves.items():
-            sets.setdefault(target, []).append(self._dfa.classes[symbol])
-        return {target: chars(alphabet.unite(classes)) for target, classes in sets.items()}
+            sets.setdefault(target, []).append(symbol)
+        return {target: self._class(tuple(sorted(symbols))) for target, symbols in sets.items()}
+
+    def _class(self, symbols: tuple[int, ...]) -> Regex:
+        if symbols not in self._classes:
+            self._classes[symbols] = chars(alphabet.unite(self._dfa.classes[symbol] for symbol in symbols))
+        return self._classes[symbols]
 
     def write(self) -> Regex:
         graph = {state: list(moves) for state, moves in enumerate(self._moves)}

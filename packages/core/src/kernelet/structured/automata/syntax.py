@@ -11,7 +11,7 @@ from typing import Final
 
 from kernelet.structured.automata import alphabet
 from kernelet.structured.automata.alphabet import Ranges
-from kernelet.structured.automata.budget import MAX_DEPTH, TooLargeError
+from kernelet.structured.automata.budget import MAX_DEPTH, MAX_SIZE, TooLargeError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +37,8 @@ class Facts:
     def __post_init__(self) -> None:
         if self.depth > MAX_DEPTH:
             raise TooLargeError(f"a regular expression is nested deeper than {MAX_DEPTH} levels")
+        if self.size > MAX_SIZE:
+            raise TooLargeError(f"a regular expression has more than {MAX_SIZE} parts when written out")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from itertools import groupby
 from typing import Final
 
@@ -70,6 +70,7 @@ def _categories() -> dict[str, Ranges]:
     return {name: alphabet.normalize(ranges) for name, ranges in pieces.items()}
 
 
+@lru_cache(maxsize=256)
 def property_of(name: str) -> Ranges | None:
     r"""What ``\p{name}`` means; None: only general categories, ``Any``, ``ASCII`` and ``Assigned`` are known."""
     key, equals, value = name.partition("=")
@@ -123,6 +124,7 @@ def _with_case() -> tuple[tuple[int, Ranges], ...]:
     )
 
 
+@lru_cache(maxsize=256)
 def fold(ranges: Ranges) -> Ranges:
     """With every character those that differ in case only."""
     known = _with_case()

@@ -163,7 +163,7 @@ class Reader(ABC):
         while not self.ends() and self.source.peek() not in {"|", ")", "]", "-"}:
             item = self.atom()
             self.blank()
-            while not self.ends() and (count := self.count()) is not None:
+            if not self.ends() and (count := self.count()) is not None:
                 item = Repeated(item, *count)
                 self.blank()
             items.append(item)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from random_regexes import languages
 
-from kernelet.structured.automata.budget import MAX_DEPTH, TooLargeError
+from kernelet.structured.automata.budget import MAX_DEPTH, MAX_SIZE, TooLargeError
 from kernelet.structured.automata.syntax import (
     ANY,
     EPSILON,
@@ -97,6 +97,18 @@ def test_depth_is_bounded():
     assert nested(MAX_DEPTH // 2 - 1).facts.depth < MAX_DEPTH
     with pytest.raises(TooLargeError, match="nested"):
         nested(MAX_DEPTH // 2)
+
+
+def test_size_is_bounded():
+    def doubled(times):
+        regex = union(AB, repeat(AB, 3, 4))
+        for _ in range(times):
+            regex = concat(regex, B, regex)
+        return regex
+
+    assert doubled(10).facts.size < MAX_SIZE
+    with pytest.raises(TooLargeError, match="parts"):
+        doubled(40)
 
 
 def test_all_of_none_is_everything():

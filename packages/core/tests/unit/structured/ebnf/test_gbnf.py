@@ -81,6 +81,7 @@ def test_counts_stay_counted():
         ('root ::= "\\q"', "column 11: .q means nothing"),
         ('root ::= "a" -', "column 14: '-' closes nothing or means nothing"),
         ('root ::= "a" %', "column 14: '%' means nothing"),
+        ('root ::= "a"**', r"column 14: '\*' means nothing"),
         ("root ::= *", r"column 10: '\*' means nothing"),
         ('root = "a"', "column 1: a rule is expected"),
         ('root ::= "\ud800"', "surrogate"),
