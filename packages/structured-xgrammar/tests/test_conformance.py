@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kernelet_structured_xgrammar.conformance import TestXGrammar, TestPackage
+from kernelet_structured_xgrammar.conformance import TestPackage, TestXGrammar
 
-__all__ = ["TestXGrammar", "TestPackage"]
+__all__ = ["TestPackage", "TestXGrammar"]

@@ -16,28 +16,19 @@ from kernelet_structured_guidance.engine import GuidanceEngine
 SPACE = Repeat(Chars(((9, 10), (13, 13), (32, 32))), 0, 8)
 DIGITS = Repeat(Chars(((48, 57),)), 1, None)
 COMMA = Concat((SPACE, Text(","), SPACE))
+
+
+def listed(item):
+    """None, or some with commas between."""
+    return Repeat(Concat((item, Repeat(Concat((COMMA, item)), 0, None))), 0, 1)
+
+
 JSON = GrammarRules(
     {
         "root": Union((Rule("object"), Rule("array"), Rule("string"), Rule("number"), *map(Text, ("true", "null")))),
-        "object": Concat(
-            (
-                Text("{"),
-                SPACE,
-                Repeat(Concat((Rule("member"), Repeat(Concat((COMMA, Rule("member"))), 0, None))), 0, 1),
-                SPACE,
-                Text("}"),
-            )
-        ),
+        "object": Concat((Text("{"), SPACE, listed(Rule("member")), SPACE, Text("}"))),
         "member": Concat((Rule("string"), SPACE, Text(":"), SPACE, Rule("root"))),
-        "array": Concat(
-            (
-                Text("["),
-                SPACE,
-                Repeat(Concat((Rule("root"), Repeat(Concat((COMMA, Rule("root"))), 0, None))), 0, 1),
-                SPACE,
-                Text("]"),
-            )
-        ),
+        "array": Concat((Text("["), SPACE, listed(Rule("root")), SPACE, Text("]"))),
         "string": Concat(
             (
                 Text('"'),

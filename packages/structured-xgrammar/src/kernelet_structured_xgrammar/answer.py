@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import xgrammar
 from numpy.typing import NDArray
 
 from kernelet.contracts.structured import Grammar
+
+if TYPE_CHECKING:
+    import xgrammar
 
 
 class XGrammarAnswer(Grammar):

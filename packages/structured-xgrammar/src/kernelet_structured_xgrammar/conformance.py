@@ -9,7 +9,7 @@ from kernelet.testing.grammar_engine import GrammarEngineCapabilities, GrammarEn
 from kernelet.testing.offered import Offered, find_offer
 from kernelet.testing.package import PackageSuite
 
-__all__ = ["TestXGrammar", "TestPackage"]
+__all__ = ["TestPackage", "TestXGrammar"]
 
 PLUGIN = "kernelet_structured_xgrammar.plugin"
 

@@ -9,8 +9,8 @@ import numpy as np
 import xgrammar
 from numpy.typing import NDArray
 
-from kernelet.contracts.structured import CompiledGrammar, Grammar, GrammarEngine, GrammarRules, TokenVocabulary
 from kernelet.contracts.offer import Settings
+from kernelet.contracts.structured import CompiledGrammar, Grammar, GrammarEngine, GrammarRules, TokenVocabulary
 from kernelet_structured_xgrammar.answer import XGrammarAnswer
 from kernelet_structured_xgrammar.write import ebnf_of
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Final
 
 from kernelet.contracts.structured import Chars, Concat, Expression, GrammarRules, Repeat, Rule, Text, Union
@@ -30,7 +31,9 @@ class Measure:
     """Costs of a grammar's parts as automata: masks that are computed, weighted by the tokens that are tried."""
 
     def __init__(self, rules: GrammarRules, num_tokens: int) -> None:
-        self.limit = min(MOST_STATES, TOKEN_VISITS // num_tokens)
+        self._rules = rules.rules
+        self._visits = TOKEN_VISITS // num_tokens
+        self.limit = min(MOST_STATES, self._visits)
         self._costs: dict[str, int] = {}
         self._with_text = rules_with_text(rules)
         uses = Counter(part.name for rule in rules.rules.values() for part in parts(rule) if isinstance(part, Rule))
@@ -63,6 +66,42 @@ class Measure:
             case Repeat(item, minimum, maximum):
                 cost = self.cost(item) * (maximum or max(minimum, 1))
                 return cost if cost <= self.limit else TOO_MUCH
+
+    def is_slow(self, repeat: Repeat) -> bool:
+        """Whether most tokens would be tried at every step: each spans several of the items, and none is counted."""
+        cost = self.cost(repeat.item)
+        if isinstance(repeat.item, Chars) or cost == TOO_MUCH or repeat.maximum is None:
+            return False
+        return cost * repeat.maximum > self._visits and self._begins_broad(repeat.item)
+
+    def _begins_broad(self, expression: Expression) -> bool:
+        """Whether many tokens begin an automaton's texts."""
+        match expression:
+            case Chars():
+                return is_broad(expression)
+            case Rule(name):
+                return self._begins_broad(self._rules[name])
+            case Concat(items):
+                begins = takewhile(self._is_nullable, items)
+                return any(map(self._begins_broad, items[: len(list(begins)) + 1]))
+            case Union(items):
+                return any(map(self._begins_broad, items))
+            case Repeat(item):
+                return self._begins_broad(item)
+        return False
+
+    def _is_nullable(self, expression: Expression) -> bool:
+        """Whether an automaton reads the empty text."""
+        match expression:
+            case Rule(name):
+                return self._is_nullable(self._rules[name])
+            case Concat(items):
+                return all(map(self._is_nullable, items))
+            case Union(items):
+                return any(map(self._is_nullable, items))
+            case Repeat(item, minimum):
+                return not minimum or self._is_nullable(item)
+        return False
 
 
 def is_broad(chars: Chars) -> bool:

@@ -1,8 +1,8 @@
 """Grammar rules as the EBNF that xgrammar reads.
 
-What is regular is written as ``Regex("...")``, which becomes one automaton: xgrammar computes the masks of an automaton's
-states when it compiles. A token that crosses the end of a rule is tried again at each step, so rules are as large as
-they can be; recursion and long repetitions keep rules of their own.
+What is regular is written as ``Regex("...")``, which becomes one automaton: xgrammar computes the masks of its states
+when it compiles. A token that crosses the end of a rule is tried again at each step, so rules are as large as they can
+be; recursion and long repetitions keep rules of their own.
 """
 
 from __future__ import annotations
@@ -11,11 +11,22 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import Final
 
-from kernelet.contracts.structured import EMPTY, ROOT, Chars, Concat, Expression, GrammarRules, Repeat, Rule, Text, Union
+from kernelet.contracts.structured import (
+    EMPTY,
+    ROOT,
+    Chars,
+    Concat,
+    Expression,
+    GrammarRules,
+    Repeat,
+    Rule,
+    Text,
+    Union,
+)
 from kernelet_structured_xgrammar.measure import Measure
 
 PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _:,;!<>=@#%&'~`")
-"""Characters that mean themselves, in strings, classes and regular expressions; all others are written as code points."""
+"""Characters that mean themselves, in strings, classes and regular expressions; others are written as code points."""
 
 SHORT: Final[dict[tuple[int, int | None], str]] = {(0, None): "*", (1, None): "+", (0, 1): "?", (1, 1): ""}
 
@@ -41,7 +52,9 @@ class Writer:
         self.lines: dict[str, str] = {}
         while self._todo:
             if _name(name := self._todo.pop()) not in self.lines:
-                self.lines[_name(name)] = self._line(self._rules[name] if self._measure.has_text(name) else EMPTY)
+                expression = self._rules[name]
+                # xgrammar 0.2.9 overflows its stack at ``root ::= root{0,2}``
+                self.lines[_name(name)] = self._line(expression if self._measure.has_text(name) else EMPTY)
 
     def _line(self, expression: Expression) -> str:
         """What a rule says."""
@@ -60,6 +73,11 @@ class Writer:
             case Union(items):
                 return f"({' | '.join(map(self.write, self._joined(items, Union)))})"
             case Repeat(item, minimum, maximum):
+                if self._measure.is_slow(expression):
+                    raise ValueError(
+                        f"xgrammar is too slow for up to {maximum} repetitions of what is more than one class of "
+                        "characters: name another engine, or lower the bound"
+                    )
                 return f"({self._repeated(item)}){_times(minimum, maximum)}"
         raise AssertionError(expression)  # texts and classes are automata
 
