@@ -114,7 +114,7 @@ class UnenforcedConstraintError(ParameterError):
         self.reasons = tuple(reasons)
         self.refusals = tuple(refusals)
 
-    def __reduce__(self) -> tuple[type[UnenforcedConstraintError], tuple[Any, ...]]:  # type: ignore[override]
+    def __reduce__(self) -> tuple[type[UnenforcedConstraintError], tuple[Any, ...]]:
         return type(self), (self.parameter, self.reasons, self.refusals)
 
 
