@@ -8,7 +8,7 @@ from random import Random
 
 from graph_values import allows
 
-from kernelet.contracts.grammar import GrammarRules
+from kernelet.contracts.structured import GrammarRules
 from kernelet.structured.refusal import InvalidConstraintError
 from kernelet.structured.rules import RuleWriter
 from kernelet.structured.schema.options import JsonOptions

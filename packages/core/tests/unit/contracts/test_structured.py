@@ -6,6 +6,7 @@ from typing import get_args
 import msgspec
 import pytest
 
+from kernelet.contracts.offer import Settings
 from kernelet.contracts.structured import (
     EMPTY,
     Chars,
@@ -21,7 +22,6 @@ from kernelet.contracts.structured import (
     TokenVocabulary,
     Union,
 )
-from kernelet.contracts.offer import Settings
 
 EVERY = GrammarRules(
     {
@@ -45,7 +45,7 @@ def test_expressions_are_values():
         EMPTY.items = (Text("a"),)
 
 
-@pytest.mark.parametrize(("size", "words"), [(1, 1), (32, 1), (33, 2), (49152, 1536)])
+@pytest.mark.parametrize("size, words", [(1, 1), (32, 1), (33, 2), (49152, 1536)])
 def test_words_of_a_row(size, words):
     vocabulary = TokenVocabulary(token_bytes=(b"a",) * size, stop_token_ids=(), digest="d")
     assert vocabulary.num_words == words

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelet.contracts.grammar import GrammarRules
+from kernelet.contracts.structured import GrammarRules
 from kernelet.structured.schema.options import JsonOptions
 from kernelet.structured.schema.read import read_schema
 from kernelet.structured.schema.write.nodes import write_graph

@@ -34,7 +34,7 @@ def check_object(shape):
     assert shape.max_properties is None or shape.max_properties >= max(required, shape.min_properties)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(st.integers(0, 2**32).map(Random))
 def test_promises(random):
     with suppress(UnenforcedError):

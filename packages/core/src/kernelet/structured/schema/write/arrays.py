@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from kernelet.contracts.grammar import EMPTY, Expression, Rule
+from kernelet.contracts.structured import EMPTY, Expression, Rule
 from kernelet.structured.expressions import concat_of, repeat_of, union_of
 from kernelet.structured.schema.shapes import ArrayShape, Contained, NodeId
 from kernelet.structured.schema.write.parts import NOTHING, UnwritableError, any_of, optional

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kernelet.contracts.grammar import EMPTY, Expression, Rule, Text
+from kernelet.contracts.structured import EMPTY, Expression, Rule, Text
 from kernelet.structured.expressions import concat_of, repeat_of
 from kernelet.structured.rules import RuleWriter
 from kernelet.structured.schema.write.grid import OFF, Grid

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kernelet.contracts.grammar import Expression, GrammarRules, Rule, Text
+from kernelet.contracts.structured import Expression, GrammarRules, Rule, Text
 from kernelet.structured.automata.budget import TooLargeError
 from kernelet.structured.refusal import Refusal, UnenforcedError
 from kernelet.structured.schema.options import JsonOptions

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
-from kernelet.contracts.grammar import EMPTY, Chars, Expression, Text
+from kernelet.contracts.structured import EMPTY, Chars, Expression, Text
 from kernelet.structured.expressions import concat_of, repeat_of, union_of
 from kernelet.structured.rules import RuleWriter
 from kernelet.structured.schema.shapes import NumberShape

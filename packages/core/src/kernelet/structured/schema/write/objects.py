@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kernelet.contracts.grammar import EMPTY, Expression, Rule
+from kernelet.contracts.structured import EMPTY, Expression, Rule
 from kernelet.structured.expressions import concat_of, repeat_of
 from kernelet.structured.schema.shapes import ObjectShape, Property
 from kernelet.structured.schema.write.parts import NOTHING, UnwritableError, any_of, optional

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from kernelet.contracts.grammar import Chars, Expression, Text, Union
+from kernelet.contracts.structured import Chars, Expression, Text, Union
 from kernelet.structured.automata.alphabet import normalize
 from kernelet.structured.expressions import repeat_of, union_of
 

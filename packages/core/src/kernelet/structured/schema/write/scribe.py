@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kernelet.contracts.grammar import Expression
+from kernelet.contracts.structured import Expression
 from kernelet.structured.rules import RuleWriter
 from kernelet.structured.schema.options import JsonOptions
 from kernelet.structured.schema.shapes import NodeId

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kernelet.contracts.grammar import EMPTY, Chars, Expression, Repeat, Text
+from kernelet.contracts.structured import EMPTY, Chars, Expression, Repeat, Text
 from kernelet.structured.expressions import concat_of, repeat_of
 from kernelet.structured.rules import RuleWriter
 

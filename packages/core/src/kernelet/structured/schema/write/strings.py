@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from kernelet.contracts.grammar import Expression, Text
+from kernelet.contracts.structured import Expression, Text
 from kernelet.structured.automata.alphabet import invert, normalize
 from kernelet.structured.automata.questions import finite_texts, matches
 from kernelet.structured.automata.syntax import ANY, Regex, all_of, complement, literal, repeat, union

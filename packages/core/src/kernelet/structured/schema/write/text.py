@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from kernelet.contracts.grammar import EMPTY, Chars, Expression, Rule, Text
+from kernelet.contracts.structured import EMPTY, Chars, Expression, Rule, Text
 from kernelet.structured.automata.alphabet import LAST, Ranges, intersect
 from kernelet.structured.expressions import concat_of, repeat_of, union_of
 from kernelet.structured.rules import RuleWriter

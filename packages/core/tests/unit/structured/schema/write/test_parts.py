@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from kernelet.contracts.grammar import EMPTY, Chars, Repeat, Text, Union
+from kernelet.contracts.structured import EMPTY, Chars, Repeat, Text, Union
 from kernelet.structured.schema.write.parts import NOTHING, any_of, char_of, chars, digits, optional
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from kernelet.contracts.grammar import Rule, Text
+from kernelet.contracts.structured import Rule, Text
 from kernelet.structured.schema.options import JsonOptions
 from kernelet.structured.schema.write.scribe import Scribe
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from written import finished
 
-from kernelet.contracts.grammar import Text
+from kernelet.contracts.structured import Text
 from kernelet.structured.rules import RuleWriter
 from kernelet.structured.schema.write.space import Punctuation
 
