@@ -18,6 +18,7 @@ from kernelet.contracts import (
     sampling,
     serving,
     stats,
+    structured,
 )
 from kernelet.contracts.executor import SchedulerOffer
 from kernelet.contracts.model import ModelSourceOffer
@@ -29,7 +30,10 @@ from kernelet.kernel.kinds import KINDS, kind_of
 
 
 def test_every_offer_class_of_the_contracts_has_a_row():
-    modules = (attention, cache, executor, io, model, op, parsing, platform, quant, sampling, serving, stats)
+    modules = (
+        *(attention, cache, executor, io, model, op, parsing, platform),
+        *(quant, sampling, serving, stats, structured),
+    )
     classes = {c for m in modules for _, c in inspect.getmembers(m, inspect.isclass) if issubclass(c, Offer)}
     classes -= {Offer, ParserOffer}  # what others have in common
     assert {kind.offer for kind in KINDS} == classes

@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+import pytest
+
+from kernelet.structured.refusal import InvalidConstraintError, Refusal, UnenforcedError
+
+
+def test_a_refusal_reads_as_a_sentence():
+    assert str(Refusal("/properties/a/uniqueItems", "items may be anything")) == (
+        "/properties/a/uniqueItems: items may be anything"
+    )
+
+
+def test_all_places_are_named():
+    places = [Refusal("/a", "one"), Refusal("regex, character 4", "two")]
+    error = UnenforcedError(places)
+    assert error.refusals == tuple(places)
+    assert str(error) == "/a: one; regex, character 4: two"
+
+
+@pytest.mark.parametrize("error", [UnenforcedError([Refusal("a", "b")]), InvalidConstraintError("x")])
+def test_both_are_errors_of_values(error):
+    assert isinstance(error, ValueError)
