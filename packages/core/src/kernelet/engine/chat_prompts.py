@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from kernelet.engine.parsing import Parsers
+from kernelet.engine.continued import parse_continued
+from kernelet.engine.parsing import OutputParsing, Parsers
 from kernelet.engine.prompts import ParsedPrompt
 from kernelet.engine.sandbox.pool import Sandbox
 from kernelet.engine.tool_choice import ToolChoice, Tools, without_strict
@@ -74,13 +75,13 @@ class ChatPrompts:
         use = _ToolUse(tools, tool_choice, parallel_tool_calls)
         own, (name, options) = self._own(), rendering(tools=without_strict(tools), **template)
         if name is None or own.is_own(name):
-            return self._parsed(own.render(messages, template=name, **options), use, options)
+            return self._parsed(own.render(messages, template=name, **options), messages, use, options)
         packed = pack(name, own.special_tokens, messages, **options)
         try:
             text = unpack(self._sandbox.call_sync(RENDER, packed, TEMPLATE_SECONDS, what=_WHAT))
         except SandboxTargetError as error:
             raise refused(error) from None
-        return self._parsed(text, use, options)
+        return self._parsed(text, messages, use, options)
 
     async def prompt_async(
         self,
@@ -101,17 +102,24 @@ class ChatPrompts:
             text = unpack(await self._sandbox.call(RENDER, packed, TEMPLATE_SECONDS, what=_WHAT))
         except SandboxTargetError as error:
             raise refused(error) from None
-        return await asyncio.to_thread(self._parsed, text, use, options)
+        return await asyncio.to_thread(self._parsed, text, messages, use, options)
 
-    def _parsed(self, text: str, use: _ToolUse, options: Mapping[str, Any]) -> ParsedPrompt:
+    def _parsed(
+        self, text: str, messages: Sequence[Mapping[str, Any]], use: _ToolUse, options: Mapping[str, Any]
+    ) -> ParsedPrompt:
         """A rendered chat: it has its own special tokens."""
-        parsing = self._parsers.parsing(
-            text,
-            use.tools,
-            use.tool_choice,
-            options["template_kwargs"],
-            parallel_tool_calls=use.parallel_tool_calls,
-        )
+
+        def parse(prompt: str) -> OutputParsing | None:
+            return self._parsers.parsing(
+                prompt,
+                use.tools,
+                use.tool_choice,
+                options["template_kwargs"],
+                parallel_tool_calls=use.parallel_tool_calls,
+            )
+
+        goes_on = options["continue_final_message"]
+        parsing = parse_continued(text, messages, parse) if goes_on else parse(text)
         return ParsedPrompt(text=text, add_special_tokens=False, parsing=parsing)
 
     def _own(self) -> ChatTemplate:
