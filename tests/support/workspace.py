@@ -105,6 +105,10 @@ def module_names() -> frozenset[str]:
     return frozenset(module.name for module in modules())
 
 
+IMPORT_TORCH = frozenset({"torch", "xgrammar"})
+"""What imports torch at once."""
+
+
 def needs_torch(module: Module) -> bool:
     """Whether importing it imports torch, directly or through other modules of the workspace."""
     return module.name in _torch_modules()
@@ -114,7 +118,7 @@ def needs_torch(module: Module) -> bool:
 def _torch_modules() -> frozenset[str]:
     """Grows the set of modules that need torch until nothing changes."""
     edges = {module.name: _loaded_with(module) for module in modules()}
-    found = {name for name, loaded in edges.items() if "torch" in loaded}
+    found = {name for name, loaded in edges.items() if loaded & IMPORT_TORCH}
     while grown := {name for name, loaded in edges.items() if name not in found and loaded & found}:
         found |= grown
     return frozenset(found)

@@ -33,6 +33,16 @@ WRONG = {
     "include_stop_str_in_output": NO_FLAGS,
     "detokenize": NO_FLAGS,
     "extra_args": [1, "x", [1], {"unknown": {}}, {1: {}}, {"core": {"x": 1}}],
+    "structured_outputs": [
+        5,
+        "a+",
+        {"regex": 5},
+        {"regex": "a", "choice": ["b"]},
+        {"choice": []},
+        {"guided_json": {}},
+        {"json": {}, "whitespace_pattern": " *"},
+        {"regex": "a", "backend": "none-such"},
+    ],
 }
 CASES = [(name, value) for name, values in WRONG.items() for value in values]
 

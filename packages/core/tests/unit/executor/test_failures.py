@@ -20,7 +20,7 @@ def every_error():
     return found
 
 
-TWO_WORDS = (errors.ParameterError, errors.SandboxTargetError)
+TWO_WORDS = (errors.ParameterError, errors.SandboxTargetError, errors.UnenforcedConstraintError)
 """Made from more than a message."""
 
 
@@ -35,6 +35,11 @@ def test_errors_keep_what_they_carry():
     found = travelled(errors.ParameterError("top_p", "got 5"))
     assert type(found) is errors.ParameterError
     assert (str(found), found.parameter) == ("top_p: got 5", "top_p")
+    held = travelled(errors.UnenforcedConstraintError("json", ["/a: no"], [("/a", "no")]))
+    assert type(held) is errors.UnenforcedConstraintError
+    assert str(held) == "json: cannot be enforced: /a: no"
+    assert (held.parameter, list(held.reasons)) == ("json", ["/a: no"])
+    assert [tuple(one) for one in held.refusals] == [("/a", "no")]
     failed = travelled(errors.RequestFailedError("x", outputs=[object()]))
     assert str(failed) == "x"
 
