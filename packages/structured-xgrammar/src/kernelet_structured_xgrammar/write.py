@@ -28,7 +28,8 @@ from kernelet_structured_xgrammar.measure import Measure
 PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _:,;!<>=@#%&'~`")
 """Characters that mean themselves, in strings, classes and regular expressions; others are written as code points."""
 
-SHORT: Final[dict[tuple[int, int | None], str]] = {(0, None): "*", (1, None): "+", (0, 1): "?", (1, 1): ""}
+SHORT: Final[dict[tuple[int, int | None], str]] = {(0, None): "*", (1, None): "+", (1, 1): ""}
+"""Not `?`: what begins or ends with a repetition then loses its begin or its end (xgrammar 0.2.9)."""
 
 
 def ebnf_of(rules: GrammarRules, num_tokens: int) -> str:
@@ -105,6 +106,11 @@ class Writer:
             self.lines[name] = automaton
         return self._automata[automaton]
 
+    def _branch(self, expression: Expression) -> str:
+        """One of several: the empty groups keep loops at its begin and its end its own (xgrammar 0.2.9 merges them)."""
+        regex = self._regex(expression)
+        return regex if isinstance(expression, Text | Chars) else f"(){regex}()"
+
     def _regex(self, expression: Expression) -> str:
         match expression:
             case Text(text):
@@ -116,7 +122,7 @@ class Writer:
             case Concat(items):
                 return "".join(map(self._regex, items))
             case Union(items):
-                return f"({'|'.join(map(self._regex, items))})"
+                return f"({'|'.join(map(self._branch, items))})"
             case Repeat(item, minimum, maximum):
                 return f"({inner}){_times(minimum, maximum)}" if (inner := self._regex(item)) else ""
 

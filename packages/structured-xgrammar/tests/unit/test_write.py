@@ -60,3 +60,16 @@ def test_characters_are_escaped(character):
         assert '"' not in quoted
         regex = re.sub(r"\\U([0-9a-f]{8})", lambda found: chr(int(found[1], 16)), quoted)
         assert re.fullmatch(regex, character)
+
+
+def test_what_is_chosen_keeps_its_loops():
+    """The library would let ``b{0,2}|b`` take any number of them."""
+    b = Text("b")
+    (line,) = lines_of({"root": Union((Repeat(b, 0, 2), Text("c")))})
+    assert line == 'root ::= Regex("' + "".join(map(_quoted, "(()(b){0,2}()|c)")) + '")'
+    (line,) = lines_of({"root": Repeat(b, 0, 1)})
+    assert line == 'root ::= Regex("' + "".join(map(_quoted, "(b){0,1}")) + '")'
+
+
+def _quoted(character: str) -> str:
+    return character if character.isalnum() or character == "," else f"\\U{ord(character):08x}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 
 from kernelet.contracts.structured import ROOT, Chars, Concat, Expression, GrammarRules, Repeat, Rule, Text, Union
@@ -107,3 +108,9 @@ def _alone(expression: Expression, nullable: set[str]) -> set[str]:
             for name in _alone(item, nullable)
         }
     return set()
+
+
+def words(letters: str, longest: int) -> Iterator[str]:
+    """All texts of some letters, up to a length."""
+    for size in range(longest + 1):
+        yield from map("".join, itertools.product(letters, repeat=size))

@@ -30,7 +30,8 @@ from kernelet.contracts.structured import (
 from kernelet.testing.grammar_engine.answers import Answer, Engines, outsider, says, walk
 from kernelet.testing.grammar_engine.draw import drawn_rules
 from kernelet.testing.grammar_engine.elsewhere import compile_elsewhere
-from kernelet.testing.grammar_engine.expressions import count
+from kernelet.testing.grammar_engine.expressions import count, words
+from kernelet.testing.grammar_engine.recognizer import recognizes
 from kernelet.testing.grammar_engine.resources import grown
 from kernelet.testing.grammar_engine.vocabulary import byte_vocabulary, small_vocabulary
 from kernelet.testing.offered import Offered
@@ -50,6 +51,12 @@ DIGITS = Chars(((48, 57),))
 NUMBER = GrammarRules({"root": Repeat(DIGITS, 1, None)})
 LETTERS = GrammarRules(
     {"root": Repeat(Union((Text("ab"), Chars(((97, 122), (0xE4, 0x20AC))), Text("\U0001f600"))), 0, None)}
+)
+A, B = Text("a"), Text("b")
+LOOPS = (
+    Union((Repeat(B, 0, 2), B)),
+    Concat((Text("c"), Repeat(Concat((A, Repeat(B, 0, None))), 0, 1), Text("c"))),
+    Union((Repeat(Concat((A, B)), 0, None), Concat((Repeat(B, 0, None), A)))),
 )
 BRACKETS = GrammarRules({"root": Repeat(Concat((Text("("), Rule("root"), Text(")"))), 0, None)})
 SPECIAL = "\"\\/\n\r\t\x00\x01\x7f\x85\u2028\ufeff\ufffd^-]['{}()|*+?.$#<>@%&~` "
@@ -155,6 +162,19 @@ class GrammarEngineSuite(Suite):
                 f"{can} and {must}, not {found[0]} and {found[1]}",
             )
             answer.look()
+
+    def test_loops(self, engines: Engines) -> None:
+        """What is repeated where an alternative or an option begins or ends stays in it."""
+        for expression in LOOPS:
+            rules = GrammarRules({"root": expression})
+            compiled = engines.compile(rules)
+            for text in words("abc", 4):
+                grammar = compiled.start().grammar
+                whole = all(grammar.accept([byte]) for byte in text.encode()) and grammar.can_end()
+                check(
+                    whole == recognizes(rules, text),
+                    f"loops at the ends of alternatives and options must not leak: {expression} and {text!r}",
+                )
 
     # --- corners -----------------------------------------------------------------------------------
 

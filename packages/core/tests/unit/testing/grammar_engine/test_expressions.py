@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from kernelet.contracts.structured import EMPTY, Concat, GrammarRules, Repeat, Rule, Text, Union
-from kernelet.testing.grammar_engine.expressions import changed, count, names_in, parts_of, proper
+from kernelet.testing.grammar_engine.expressions import changed, count, names_in, parts_of, proper, words
 from kernelet.testing.grammar_engine.recognizer import recognizes
 
 A, ROOT, OTHER = Text("a"), Rule("root"), Rule("other")
@@ -51,3 +51,7 @@ def test_no_rule_derives_itself_alone():
         assert made != GrammarRules(rules)
         assert recognizes(made, "(a") or recognizes(made, "a")
         assert proper(made.rules) == made, "once is enough"
+
+
+def test_words():
+    assert list(words("ab", 2)) == ["", "a", "b", "aa", "ab", "ba", "bb"]
