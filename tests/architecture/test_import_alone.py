@@ -21,13 +21,18 @@ def failures(mode, names):
     return json.loads(done.stdout)
 
 
+SHARE = 4
+"""Every module takes a tenth of a second: every so many are tried each time, the others in long runs."""
+
+
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.long) for part in range(1, SHARE))])
 @pytest.mark.parametrize("mode", ["block", "preload"])
-def test_every_module_imports_alone(mode):
+def test_every_module_imports_alone(mode, part):
     names = [
         module.name
         for module in modules()
         if needs_torch(module) == (mode == "preload") and module.path.name != "__main__.py"
-    ]
+    ][part::SHARE]
     failed = failures(mode, names)
     report = "\n".join(f"--- {name}\n{message}" for name, message in failed.items())
     assert not failed, f"{len(failed)} of {len(names)} modules cannot be imported alone:\n{report}"

@@ -158,7 +158,7 @@ def test_the_mask_is_what_would_be_accepted(tokens, thinking, language):
 
 
 @pytest.mark.parametrize("tokens", [TOKENS, {}], ids=["tokens", "texts"])
-@settings(max_examples=40)
+@settings(max_examples=12)
 @given(seed=st.integers(0, 10**6), thinking=st.booleans(), language=st.sampled_from(["object", "tag"]), data=st.data())
 def test_however_tokens_are_grouped_taken_back_and_forked(tokens, seed, thinking, language, data):
     expected = gated(tokens, language, thinking=thinking)

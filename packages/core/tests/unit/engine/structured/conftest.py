@@ -28,7 +28,7 @@ class Compiler:
         self.gate = threading.Event()
         self.gate.set()
 
-    def compile(self, name, rules):
+    def compile(self, name, rules, stop=None):
         assert self.gate.wait(60)
         self.compiled.append((name, rules))
         if name == "broken":

@@ -14,6 +14,7 @@ from kernelet.errors import (
     SandboxTargetError,
     SandboxTimeoutError,
     SelectionError,
+    UnenforcedConstraintError,
 )
 from kernelet.text.vocabulary import byte_vocabulary, vocabulary_of
 
@@ -71,7 +72,7 @@ def test_the_vocabulary_is_made_once_and_late(make):
 @pytest.mark.parametrize(
     "name, kind, says",
     [
-        ("refusing", RequestFailedError, "'refusing' does not take this constraint: rules with an x in their name"),
+        ("refusing", UnenforcedConstraintError, "'refusing' does not take this constraint: rules with an x in their name"),
         ("raising", RequestFailedError, "^the grammar engine 'raising' failed .RuntimeError.$"),
         ("notloading", RequestFailedError, "^the grammar engine 'notloading' failed .RuntimeError.$"),
         ("notmade", RequestFailedError, "^the grammar engine 'notmade' failed .RuntimeError.$"),
