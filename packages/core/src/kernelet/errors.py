@@ -168,6 +168,18 @@ class RequestFailedError(RequestError):
         self.outputs = tuple(outputs)
 
 
+class FailedParameterError(ParameterError, RequestFailedError):
+    """A request was accepted, and what one of its fields asks for could then not be done.
+
+    Attributes:
+        outputs: As of ``RequestFailedError``.
+    """
+
+    def __init__(self, parameter: str, message: str, *, outputs: Sequence[Any] = ()) -> None:
+        super().__init__(parameter, message)
+        self.outputs = tuple(outputs)
+
+
 # --- running -------------------------------------------------------------------------------------
 
 

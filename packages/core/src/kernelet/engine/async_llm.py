@@ -20,9 +20,10 @@ from kernelet.engine.open_requests import Item, OpenRequests
 from kernelet.engine.owned_request import OwnedRequest
 from kernelet.engine.pooling_client import PREPARING, PoolingClient
 from kernelet.engine.prompts import ParsedPrompt, Prompt
+from kernelet.engine.several import failure
 from kernelet.engine.started import StartedEngine
 from kernelet.engine.stats import EngineStats
-from kernelet.errors import EngineDeadError, EngineDrainingError, RequestFailedError
+from kernelet.errors import EngineDeadError, EngineDrainingError
 from kernelet.request.outputs import RequestOutput
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class AsyncLLM(PoolingClient, StartedEngine, EngineClient):
                 else:
                     request.take(item)
             if request.error is not None:
-                raise RequestFailedError(request.error)
+                raise failure(request.error, request.error_parameter)
             await self._frontend.check_async(request)
             yield request.snapshot()
 

@@ -18,7 +18,7 @@ from kernelet.contracts.offer import Settings
 from kernelet.contracts.stats import FinishedRequest, StepStats
 from kernelet.engine.structured.grammars import Grammars
 from kernelet.engine.structured.masks import MaskFiller
-from kernelet.errors import EngineDeadError, ParameterError, RequestFailedError
+from kernelet.errors import EngineDeadError, ParameterError
 from kernelet.request.outputs import EngineOutput
 from kernelet.request.request import EngineRequest
 from kernelet.request.status import FinishReason
@@ -247,9 +247,10 @@ class EngineCore:
 
     def _take_grammars(self) -> None:
         for made in () if self._grammars is None else self._grammars.take():
-            if made.grammar is None:
-                self._scheduler.fail(made.request_id, RequestFailedError(made.error))
+            if made.error is not None:
+                self._scheduler.fail(made.request_id, made.error)
             else:
+                assert made.grammar is not None
                 self._scheduler.constrain(made.request_id, made.grammar)
 
     def _mask_rows(self) -> dict[str, bytes]:

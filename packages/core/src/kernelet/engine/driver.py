@@ -185,14 +185,20 @@ class CoreDriver:
         try:
             self._core.add_request(request)
         except KerneletError as error:
-            self._refuse(request, str(error))
+            self._refuse(request, str(error), error.parameter if isinstance(error, ParameterError) else None)
         except Exception as error:
             logger.exception("request %s was not taken", request.request_id)
             self._refuse(request, f"{type(error).__name__}: {error}")
 
-    def _refuse(self, request: EngineRequest, message: str) -> None:
+    def _refuse(self, request: EngineRequest, message: str, parameter: str | None = None) -> None:
         self._outputs.append(
-            EngineOutput(request_id=request.request_id, token_ids=[], finish_reason="error", error=message)
+            EngineOutput(
+                request_id=request.request_id,
+                token_ids=[],
+                finish_reason="error",
+                error=message,
+                error_parameter=parameter,
+            )
         )
 
     def _drain(self) -> None:

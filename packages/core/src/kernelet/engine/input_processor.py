@@ -231,7 +231,9 @@ class InputProcessor:
         if parsing is not None and parsing.reasoner is not None and not self._structured.in_reasoning:
             gate = parsing.reasoner.gate()
             reasoning = msgspec.structs.replace(gate, max_whitespace=self._structured.max_whitespace)
-        return StructuredRequest(engine=constraint.engine, states=constraint.states, reasoning=reasoning)
+        return StructuredRequest(
+            engine=constraint.engine, others=constraint.others, states=constraint.states, reasoning=reasoning
+        )
 
     def _worker_params(self, params: SamplingParams, stops: tuple[int, ...]) -> SamplerParams:
         """All but the seed, which differs by choice."""

@@ -12,10 +12,10 @@ from kernelet.engine.input_processor import PreparedRequest
 from kernelet.engine.pooling_llm import PoolingLLM
 from kernelet.engine.progress import Progress, progress_bar
 from kernelet.engine.prompts import ParsedPrompt, Prompt, split_prompts
-from kernelet.engine.several import each, one_each, raise_first_failure
+from kernelet.engine.several import each, failure, one_each, raise_first_failure
 from kernelet.engine.started import StartedEngine
 from kernelet.engine.stats import EngineStats
-from kernelet.errors import EngineDeadError, RequestFailedError
+from kernelet.errors import EngineDeadError
 from kernelet.request.outputs import EngineOutput, RequestOutput
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class LLM(PoolingLLM, StartedEngine):
             while not owned.finished:
                 output = owned.update(arrivals.get())
                 if owned.error is not None:
-                    raise RequestFailedError(owned.error)
+                    raise failure(owned.error, owned.error_parameter)
                 if owned.to_check():
                     self._frontend.check(owned)
                     output = owned.snapshot()
@@ -189,5 +189,6 @@ class LLM(PoolingLLM, StartedEngine):
             for owner in owners:
                 self._frontend.check(owner)
             results = [owner.snapshot() for owner in owners]
-            raise_first_failure([owner.error for owner in owners], results)
+            parameters = [owner.error_parameter for owner in owners]
+            raise_first_failure([owner.error for owner in owners], results, parameters)
         return results

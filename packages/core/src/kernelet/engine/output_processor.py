@@ -45,6 +45,7 @@ class ChoiceState:
     finish_reason: str | None = None
     stop_reason: str | int | None = None
     error: str | None = None
+    error_parameter: str | None = None
     structured: str | None = None
 
     def snapshot(self) -> CompletionOutput:
@@ -109,6 +110,11 @@ class RequestState:
     def error(self) -> str | None:
         """Why the first answer that failed did."""
         return next((choice.error for choice in self._choices.values() if choice.error is not None), None)
+
+    @property
+    def error_parameter(self) -> str | None:
+        """The field of the request that the first answer that failed did so by; None: by none."""
+        return next((choice.error_parameter for choice in self._choices.values() if choice.error is not None), None)
 
     @property
     def unfinished_ids(self) -> list[str]:
@@ -196,7 +202,7 @@ class RequestState:
             if self._ends_with_stop_string(choice, delta.stop):
                 return
         choice.finish_reason = output.finish_reason
-        choice.error = output.error
+        choice.error, choice.error_parameter = output.error, output.error_parameter
         if output.stop_token_id is not None and output.stop_token_id not in self._request.eos_token_ids:
             choice.stop_reason = output.stop_token_id
 

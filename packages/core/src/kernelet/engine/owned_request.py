@@ -68,6 +68,11 @@ class OwnedRequest:
         """Why an answer failed, if one did."""
         return self._state.error
 
+    @property
+    def error_parameter(self) -> str | None:
+        """The field of the request that it failed by."""
+        return self._state.error_parameter
+
     def abort(self) -> None:
         """Ends what still runs; does nothing once all has ended."""
         self._later = ()

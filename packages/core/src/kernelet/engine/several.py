@@ -5,15 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kernelet.errors import ParameterError, RequestError, RequestFailedError
+from kernelet.errors import FailedParameterError, ParameterError, RequestError, RequestFailedError
 
 
-def raise_first_failure(errors: Sequence[str | None], results: Sequence[Any]) -> None:
-    """Raises RequestFailedError if a request failed, with everything that was made."""
+def raise_first_failure(
+    errors: Sequence[str | None], results: Sequence[Any], parameters: Sequence[str | None] | None = None
+) -> None:
+    """Raises RequestFailedError if a request failed, with everything that was made.
+
+    Args:
+        errors: Of each request; None: it did not fail.
+        results: Of each request.
+        parameters: The field that each failed by; None: none failed by a field.
+    """
     failed = [(index, error) for index, error in enumerate(errors) if error is not None]
     if failed:
         index, message = failed[0]
-        raise RequestFailedError(message if len(errors) == 1 else f"prompts[{index}]: {message}", outputs=results)
+        error = failure(message, None if parameters is None else parameters[index], results)
+        if len(errors) > 1:
+            error.args = (f"prompts[{index}]: {message}",)
+        raise error
+
+
+def failure(message: str, parameter: str | None, outputs: Sequence[Any] = ()) -> RequestFailedError:
+    """The error of a request that failed while it ran.
+
+    Args:
+        message: Of the engine.
+        parameter: The field that it failed by, with which the message begins; None: by none.
+        outputs: What was made.
+    """
+    if parameter is None:
+        return RequestFailedError(message, outputs=outputs)
+    return FailedParameterError(parameter, message.removeprefix(f"{parameter}: "), outputs=outputs)
 
 
 def one_each(name: str, value: object, count: int, default: Any) -> list[Any]:

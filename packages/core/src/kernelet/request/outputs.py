@@ -20,6 +20,7 @@ class EngineOutput(msgspec.Struct, frozen=True, kw_only=True):
         finish_reason: A ``FinishReason`` value once it ended.
         stop_token_id: The token that ended it, where one did.
         error: Message where it failed.
+        error_parameter: The field of the request that it failed by, with which the message begins; None: by none.
         pooled: float32 [hidden] as bytes, with the end of a request that is pooled.
         structured: ``"enforced"`` or ``"unfinished"``, with the end of a request that was held to a constraint.
     """
@@ -31,6 +32,7 @@ class EngineOutput(msgspec.Struct, frozen=True, kw_only=True):
     finish_reason: str | None = None
     stop_token_id: int | None = None
     error: str | None = None
+    error_parameter: str | None = None
     num_cached_tokens: int = 0
     pooled: bytes | None = None
     structured: str | None = None

@@ -99,6 +99,7 @@ class StructuredRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         engine: Name of the grammar engine.
+        others: Engines that are tried, in their order, where that one cannot compile; empty where it was named.
         states: What is enforced; the text begins in the first one.
         reasoning: The text is free until the model has thought; None: it is held from its first token on.
     """
@@ -106,6 +107,7 @@ class StructuredRequest(msgspec.Struct, frozen=True, kw_only=True):
     engine: str
     states: tuple[State, ...]
     reasoning: ReasoningGate | None = None
+    others: tuple[str, ...] = ()
 
 
 ENFORCED = "enforced"

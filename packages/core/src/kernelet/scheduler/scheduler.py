@@ -6,12 +6,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 
+import msgspec
+
 from kernelet.cache.manager import CacheManager
 from kernelet.config import SchedulerConfig
 from kernelet.contracts.executor import SchedulingPolicy, StepPlan, StepResult
 from kernelet.contracts.stats import FinishedRequest, StepStats
 from kernelet.contracts.structured import Grammar
-from kernelet.errors import KerneletError
+from kernelet.errors import KerneletError, ParameterError
 from kernelet.request.outputs import EngineOutput
 from kernelet.request.request import EngineRequest, Request
 from kernelet.request.status import FinishReason, RequestStatus
@@ -256,7 +258,10 @@ class Scheduler:
         self._failed.append(self._end(request, FinishReason.ERROR, too_small(request, self._cache)))
 
     def _fail(self, request: Request, error: Exception) -> None:
-        self._failed.append(self._end(request, FinishReason.ERROR, _describe(error)))
+        output = self._end(request, FinishReason.ERROR, _describe(error))
+        if isinstance(error, ParameterError):
+            output = msgspec.structs.replace(output, error_parameter=error.parameter)
+        self._failed.append(output)
 
     def _end(self, request: Request, reason: FinishReason, error: str | None = None) -> EngineOutput:
         """Gives back all that a request holds."""

@@ -45,10 +45,12 @@ class EngineChoice:
 
     Attributes:
         name: None: nobody.
+        others: Who may, in their order, where that one fails; empty where it was named.
         reason: Why not, where nobody does.
     """
 
     name: str | None
+    others: tuple[str, ...] = ()
     reason: str = ""
 
 
@@ -67,7 +69,7 @@ def choose(named: str | None, offers: Sequence[GrammarEngineOffer], unfit: Mappi
     """
     fitting = [offer.name for offer in in_order(offers) if offer.name not in unfit]
     if named is None and fitting:
-        return EngineChoice(name=fitting[0])
+        return EngineChoice(name=fitting[0], others=tuple(fitting[1:]))
     if named is None:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in sorted(unfit.items()))
         return EngineChoice(name=None, reason=f"no installed grammar engine enforces it ({reasons})")

@@ -89,6 +89,15 @@ def test_what_the_core_refuses_ends_with_its_own_error(world, caplog):
     world.driver.add(null_request("b", [1]))
     assert [output.error for output in world.driver.take_outputs()] == ["RuntimeError: a bug"]
 
+    class Refusing:
+        def add_request(self, request):
+            raise ParameterError("top_p", "too late")
+
+    world.driver._core = Refusing()
+    world.driver.add(null_request("b", [1]))
+    (refused,) = world.driver.take_outputs()
+    assert (refused.error, refused.error_parameter) == ("top_p: too late", "top_p")
+
 
 def test_calls(world):
     world.call("reset_prefix_cache")

@@ -181,7 +181,10 @@ def test_an_error_is_kept(new):
     state = new()
     state.update(out(finish_reason="error", error="it broke"))
     assert state.finished
-    assert state.error == "it broke"
+    assert (state.error, state.error_parameter) == ("it broke", None)
+    late = new()
+    late.update(out(finish_reason="error", error="top_p: too late", error_parameter="top_p"))
+    assert (late.error, late.error_parameter) == ("top_p: too late", "top_p")
 
 
 def test_without_detokenization_there_is_no_text(new):

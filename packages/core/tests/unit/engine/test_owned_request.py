@@ -110,5 +110,5 @@ def test_a_dead_engine_is_raised(client):
 def test_a_failure_is_told(client):
     with own(client, prepared()) as request:
         request.update([EngineOutput(request_id="r", token_ids=[], finish_reason="error", error="it broke")])
-        assert request.error == "it broke"
+        assert (request.error, request.error_parameter) == ("it broke", None)
     assert client.aborted == []

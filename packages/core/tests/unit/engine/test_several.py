@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from kernelet.engine.several import each, one_each, raise_first_failure
-from kernelet.errors import ParameterError, PromptError, RequestFailedError
+from kernelet.engine.several import each, failure, one_each, raise_first_failure
+from kernelet.errors import FailedParameterError, ParameterError, PromptError, RequestFailedError
 
 
 def refuse(value):
@@ -30,6 +30,16 @@ def test_each_names_the_index_of_one_among_several():
 
 def test_the_first_failure():
     raise_first_failure([None, None], ["a", "b"])
+    with pytest.raises(FailedParameterError, match=r"^prompts\[1\]: top_p: too late") as late:
+        raise_first_failure([None, "top_p: too late"], ["a", None], [None, "top_p"])
+    assert (late.value.parameter, late.value.outputs) == ("top_p", ("a", None))
     with pytest.raises(RequestFailedError, match=r"^prompts\[1\]: out of luck") as raised:
         raise_first_failure([None, "out of luck", "later"], ["a", None, None])
     assert raised.value.outputs == ("a", None, None)
+
+
+def test_the_failure_of_one_request():
+    assert type(failure("it broke", None)) is RequestFailedError
+    late = failure("top_p: too late", "top_p")
+    assert isinstance(late, ParameterError)
+    assert (str(late), late.parameter, late.outputs) == ("top_p: too late", "top_p", ())

@@ -20,7 +20,12 @@ def every_error():
     return found
 
 
-TWO_WORDS = (errors.ParameterError, errors.SandboxTargetError, errors.UnenforcedConstraintError)
+TWO_WORDS = (
+    errors.ParameterError,
+    errors.FailedParameterError,
+    errors.SandboxTargetError,
+    errors.UnenforcedConstraintError,
+)
 """Made from more than a message."""
 
 

@@ -33,6 +33,9 @@ def test_the_named_one_else_the_best_that_fits(named, unfit, name, reason):
 
     choice = choose(named, OFFERS, unfit)
     assert choice.name == name
+    assert choice.others == (
+        tuple(one for one in ("best", "ant", "zebra") if one not in {name, *unfit}) if not named and name else ()
+    )
     assert re.search(reason, choice.reason)
 
 

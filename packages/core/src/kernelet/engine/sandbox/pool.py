@@ -25,6 +25,36 @@ def no_plugins() -> PluginsOfHelper:
     raise SandboxError("this sandbox was given no plugins for its helpers")
 
 
+class Stop:
+    """Ends a call, from any thread: its helper is killed, or the call never begins."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._asked = False
+        self._helper: HelperProcess | None = None
+
+    def __call__(self) -> None:
+        """Ends it, now. Does nothing once it has ended."""
+        with self._lock:
+            self._asked = True
+            if self._helper is not None:
+                self._helper.kill()
+
+    def holds(self, helper: HelperProcess) -> bool:
+        """From now on this helper is killed; False: it was asked for already."""
+        with self._lock:
+            if not self._asked:
+                self._helper = helper
+            return not self._asked
+
+    def leaves(self, helper: HelperProcess) -> None:
+        """The call has ended: its helper may serve others, unless it was killed."""
+        with self._lock:
+            if self._asked and self._helper is helper:
+                helper.kill()  # it may have answered meanwhile, and counts as usable again
+            self._helper = None
+
+
 class Sandbox:
     """Runs functions over bytes in helper processes. Safe to use from several threads and event loops.
 
@@ -104,10 +134,11 @@ class Sandbox:
         needs_plugins: bool = False,
         setup: Setup | None = None,
         max_result_bytes: int = MAX_RESULT_BYTES,
+        stop: Stop | None = None,
     ) -> bytes:
-        """``call``, which blocks."""
+        """``call``, which blocks; ``stop`` may end it early, with a SandboxError."""
         call = self._call(target, payload, deadline, needs_plugins=needs_plugins, setup=setup)
-        return self._submit(call, what or target, max_result_bytes).result()
+        return self._submit(call, what or target, max_result_bytes, stop).result()
 
     def close(self) -> None:
         """Kills the helpers; calls that run or wait fail. May be called twice."""
@@ -125,13 +156,13 @@ class Sandbox:
         plugins = self._plugins() if needs_plugins else None
         return Call(target=target, payload=payload, seconds=seconds, plugins=plugins, setup=setup)
 
-    def _submit(self, call: Call, what: str, max_result_bytes: int) -> Future[bytes]:
+    def _submit(self, call: Call, what: str, max_result_bytes: int, stop: Stop | None = None) -> Future[bytes]:
         with self._lock:
             self._check_open(what)
             if self._open >= self._max_open:
                 raise SandboxBusyError(f"{what}: {self._open} others are being worked on: try again later")
             self._open += 1
-            future = self._threads.submit(self._run, call, what, max_result_bytes, time.monotonic())
+            future = self._threads.submit(self._run, call, what, max_result_bytes, time.monotonic(), stop or Stop())
         future.add_done_callback(self._done)
         return future
 
@@ -145,16 +176,19 @@ class Sandbox:
 
     # --- on the threads ------------------------------------------------------------------------
 
-    def _run(self, call: Call, what: str, max_result_bytes: int, since: float) -> bytes:
+    def _run(self, call: Call, what: str, max_result_bytes: int, since: float, stop: Stop) -> bytes:
         if time.monotonic() - since > self._max_wait_seconds:
             raise SandboxBusyError(f"{what} waited for {self._max_wait_seconds:g} s for others: try again later")
         helper = self._take(what)
         try:
+            if not stop.holds(helper):
+                raise SandboxError(f"{what} was stopped")
             return helper.call(call, what, max_result_bytes)
         except SandboxError:
             self._check_open(what)  # the better reason
             raise
         finally:
+            stop.leaves(helper)
             self._give_back(helper)
 
     def _take(self, what: str) -> HelperProcess:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from kernelet.contracts.sampling import StructuredOutputsParams
 from kernelet.contracts.structured import CompiledGrammar, TokenVocabulary
 from kernelet.engine.structured.compiler import GrammarCompiler
+from kernelet.engine.structured.grammars import described
 from kernelet.engine.structured.prepare import StructuredOutputs
 from kernelet.errors import ParameterError, RequestFailedError, SandboxError, UnenforcedConstraintError
 from kernelet.request.structured import RulesState
@@ -53,18 +54,28 @@ class GrammarChecker:
             assert prepared.engine is not None
             (state,) = prepared.states
             assert isinstance(state, RulesState)
-            compiled = self._compiler.compile(prepared.engine, state.rules)
+            engine, compiled = self._compile((prepared.engine, *prepared.others), state.rules)
         except UnenforcedConstraintError as error:
             return Checked(engine=None, reasons=dict(error.refusals) or {"": "; ".join(error.reasons)})
         except (ParameterError, RequestFailedError, SandboxError) as error:
             return Checked(engine=None, reasons={"": str(error)})
         accepted = tuple(self._accepts(compiled, text) for text in texts)
-        return Checked(engine=prepared.engine, accepted=accepted)
+        return Checked(engine=engine, accepted=accepted)
 
     def close(self) -> None:
         """Ends the helpers."""
         self._structured.close()
         self._compiler.close()
+
+    def _compile(self, engines: Sequence[str], rules: bytes) -> tuple[str, CompiledGrammar]:
+        """What the first engine that can makes of rules."""
+        failures: dict[str, Exception] = {}
+        for engine in engines:
+            try:
+                return engine, self._compiler.compile(engine, rules)
+            except (ParameterError, RequestFailedError, SandboxError) as error:
+                failures[engine] = error
+        raise described(failures)
 
     def _accepts(self, compiled: CompiledGrammar, text: str) -> bool:
         grammar = compiled.start()

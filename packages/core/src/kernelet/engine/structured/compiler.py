@@ -12,9 +12,16 @@ from kernelet.config import StructuredConfig
 from kernelet.contracts.plugins import PluginView
 from kernelet.contracts.structured import CompiledGrammar, GrammarEngine, GrammarEngineOffer, TokenVocabulary
 from kernelet.engine.sandbox.messages import Setup
-from kernelet.engine.sandbox.pool import Sandbox
+from kernelet.engine.sandbox.pool import Sandbox, Stop
+from kernelet.engine.structured.prepare import NAME
 from kernelet.engine.structured.targets import COMPILE, make_engine, setup_of
-from kernelet.errors import KerneletError, ManifestMismatchError, RequestFailedError, SandboxTargetError
+from kernelet.errors import (
+    KerneletError,
+    ManifestMismatchError,
+    RequestFailedError,
+    SandboxTargetError,
+    UnenforcedConstraintError,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -54,11 +61,17 @@ class GrammarCompiler:
         with self._lock:
             return self._known_vocabulary()
 
-    def compile(self, name: str, rules: bytes) -> CompiledGrammar:
+    def compile(self, name: str, rules: bytes, stop: Stop | None = None) -> CompiledGrammar:
         """What an engine makes of rules. Blocks.
 
+        Args:
+            name: Of the engine.
+            rules: Encoded.
+            stop: Ends it early, with a SandboxError.
+
         Raises:
-            RequestFailedError: the engine does not take them, or failed.
+            UnenforcedConstraintError: the engine does not take them.
+            RequestFailedError: the engine failed.
             SandboxError: it took too long or too much memory, or crashed.
         """
         making, setup = self._begin(name)
@@ -72,11 +85,12 @@ class GrammarCompiler:
                 needs_plugins=True,
                 setup=setup,
                 max_result_bytes=MAX_COMPILED_BYTES,
+                stop=stop,
             )
         except SandboxTargetError as error:
             if error.error == "ValueError":
                 message = f"the grammar engine {name!r} does not take this constraint: {error.text}"
-                raise RequestFailedError(message) from None
+                raise UnenforcedConstraintError(NAME, [message]) from None
             logger.warning("the grammar engine %r failed: %s", name, error)
             if error.error == ManifestMismatchError.__name__:
                 raise RequestFailedError(f"{what} failed: packages have changed since the start: start anew") from None

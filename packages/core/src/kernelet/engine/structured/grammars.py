@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,11 +12,20 @@ from typing import Final, NamedTuple
 
 from kernelet.config import StructuredConfig
 from kernelet.contracts.structured import CompiledGrammar, Grammar
+from kernelet.engine.sandbox.pool import Stop
 from kernelet.engine.structured.answer import GuardedGrammar
 from kernelet.engine.structured.cache import SizedCache
 from kernelet.engine.structured.compiler import GrammarCompiler
+from kernelet.engine.structured.prepare import NAME
 from kernelet.engine.structured.start import Starter
-from kernelet.errors import KerneletError
+from kernelet.errors import (
+    KerneletError,
+    ParameterError,
+    RequestFailedError,
+    SandboxMemoryError,
+    SandboxTimeoutError,
+    UnenforcedConstraintError,
+)
 from kernelet.request.structured import RulesState, StructuredRequest
 
 logger = logging.getLogger(__name__)
@@ -24,8 +33,20 @@ logger = logging.getLogger(__name__)
 COMPILING: Final = 2
 """Grammars that are compiled at a time."""
 
+MAX_FAILURES: Final = 1024
+"""Constraints with an engine that could not compile them, to remember."""
+
 Key = tuple[str, str]
 """(engine, digest of rules): one engine core has one vocabulary."""
+
+LARGER: Final = {
+    SandboxTimeoutError: "--structured-compile-timeout",
+    SandboxMemoryError: "--structured-compile-memory",
+}
+"""What the operator may do."""
+
+CONSTRAINT_ERRORS: Final = (UnenforcedConstraintError, *LARGER)
+"""What is wrong with a constraint, not with an engine."""
 
 VOCABULARY: Final[Key] = ("", "")
 """What programs wait for beside their grammars: the tokens, and their index."""
@@ -36,7 +57,7 @@ class Made(NamedTuple):
 
     request_id: str
     grammar: Grammar | None = None
-    error: str = ""
+    error: Exception | None = None
 
 
 @dataclass
@@ -46,18 +67,31 @@ class Wanted:
     Attributes:
         grammars: Those that there are, by digest.
         missing: Those that are being compiled.
+        failed: Engines that failed, with what they raised.
+        engines: Those that made the grammars.
     """
 
     structured: StructuredRequest
     grammars: dict[str, CompiledGrammar] = field(default_factory=dict)
     missing: set[Key] = field(default_factory=set)
+    failed: dict[str, Exception] = field(default_factory=dict)
+    engines: set[str] = field(default_factory=set)
 
 
 @dataclass
 class Flight:
-    """A compilation and who waits for it."""
+    """A compilation and who waits for it.
 
-    job: Future[None]
+    Attributes:
+        job: What it runs as.
+        stop: Ends it while it runs; None: it goes on.
+        rules: Encoded.
+    """
+
+    key: Key
+    rules: bytes = b""
+    stop: Stop | None = None
+    job: Future[None] = field(default_factory=Future)
     request_ids: set[str] = field(default_factory=set)
 
 
@@ -78,7 +112,8 @@ class Grammars:
         self._wanted: dict[str, Wanted] = {}
         self._flights: dict[Key, Flight] = {}
         self._made: list[Made] = []
-        self._arrived: SimpleQueue[tuple[Key, CompiledGrammar | Exception | None]] = SimpleQueue()
+        self._failures = SizedCache[bool](MAX_FAILURES)
+        self._arrived: SimpleQueue[tuple[Flight, CompiledGrammar | Exception | None]] = SimpleQueue()
         self._indexed = False
         self._wake: Callable[[], None] = lambda: None
         self._threads = ThreadPoolExecutor(COMPILING, thread_name_prefix="kernelet-grammar")
@@ -99,14 +134,15 @@ class Grammars:
             if isinstance(state, RulesState):
                 self._want_rules(request_id, wanted, state)
         if not self._indexed and needs_index(structured):
-            self._fly(VOCABULARY, request_id, wanted, self._index)
+            flight = Flight(VOCABULARY)
+            self._fly(flight, request_id, wanted, partial(self._index, flight))
         self._finish_if_whole(request_id)
         if self._inline:
             while request_id in self._wanted:
                 self._land(*self._arrived.get())
 
     def forget(self, request_ids: Iterable[str]) -> None:
-        """Requests have ended; what nobody waits for any more is not begun."""
+        """Requests have ended; what nobody waits for any more is not begun, and ends where it is compiled."""
         for request_id in request_ids:
             wanted = self._wanted.pop(request_id, None)
             for key in () if wanted is None else wanted.missing:
@@ -114,8 +150,13 @@ class Grammars:
                 if flight is None:
                     continue  # it has just landed
                 flight.request_ids.discard(request_id)
-                if not flight.request_ids and flight.job.cancel():
-                    del self._flights[key]
+                if flight.request_ids:
+                    continue
+                if not flight.job.cancel():
+                    if flight.stop is None:
+                        continue
+                    flight.stop()
+                del self._flights[key]
 
     def take(self) -> list[Made]:
         """What became of constraints, since the last call; each request comes once."""
@@ -133,37 +174,52 @@ class Grammars:
     # --- inside ----------------------------------------------------------------------------------
 
     def _want_rules(self, request_id: str, wanted: Wanted, state: RulesState) -> None:
-        key = (wanted.structured.engine, state.digest)
-        found = self._cache.get(key)
-        if found is not None:
-            wanted.grammars[state.digest] = found
-            return
-        self._fly(key, request_id, wanted, partial(self._compile, key, state.rules))
+        for name in engines_of(wanted.structured):
+            found = self._cache.get((name, state.digest))
+            if found is not None:
+                wanted.grammars[state.digest] = found
+                wanted.engines.add(name)
+                return
+            if self._failures.get((name, state.digest)) is None:
+                break
+        self._compile_with(wanted.structured.engine, request_id, wanted, state.digest, state.rules)
 
-    def _fly(self, key: Key, request_id: str, wanted: Wanted, job: Callable[[], None]) -> None:
+    def _compile_with(self, name: str, request_id: str, wanted: Wanted, digest: str, rules: bytes) -> None:
+        flight = Flight((name, digest), rules, Stop())
+        self._fly(flight, request_id, wanted, partial(self._compile, flight))
+
+    def _fly(self, flight: Flight, request_id: str, wanted: Wanted, job: Callable[[], None]) -> None:
         """Does what nobody does yet, and lets the request wait for it."""
+        key = flight.key
         if key not in self._flights:
-            self._flights[key] = Flight(self._threads.submit(job))
+            self._flights[key] = flight
+            flight.job = self._threads.submit(job)
         self._flights[key].request_ids.add(request_id)
         wanted.missing.add(key)
 
-    def _land(self, key: Key, found: CompiledGrammar | Exception | None) -> None:
+    def _land(self, flight: Flight, found: CompiledGrammar | Exception | None) -> None:
         """A job has ended; it has a grammar, or there is an index now."""
-        flight = self._flights.pop(key)
+        key = flight.key
         if found is None:
             self._indexed = True
         elif not isinstance(found, Exception):
             self._cache.put(key, found, found.num_bytes)
+        if self._flights.get(key) is not flight:
+            return  # it was stopped
+        del self._flights[key]
+        if isinstance(found, Exception) and key != VOCABULARY:
+            self._failures.put(key, True, 1)
         for request_id in sorted(flight.request_ids):
             wanted = self._wanted.get(request_id)
             if wanted is None:
                 continue
+            wanted.missing.discard(key)
             if isinstance(found, Exception):
-                self._fail(request_id, found)
+                self._try_next(request_id, wanted, flight, found)
                 continue
             if found is not None:
                 wanted.grammars[key[1]] = found
-            wanted.missing.discard(key)
+                wanted.engines.add(key[0])
             self._finish_if_whole(request_id)
 
     def _finish_if_whole(self, request_id: str) -> None:
@@ -171,37 +227,51 @@ class Grammars:
         if wanted.missing:
             return
         del self._wanted[request_id]
-        engine = wanted.structured.engine
+        engine = " or ".join(sorted(wanted.engines)) or wanted.structured.engine
         try:
             grammar = self._start(wanted.structured, wanted.grammars, self._compiler.vocabulary)
         except Exception as error:
             logger.exception("the grammar engine %r failed", engine)
-            self._made.append(Made(request_id, error=described(engine, error)))
+            self._made.append(Made(request_id, error=described({engine: error})))
         else:
             self._made.append(Made(request_id, GuardedGrammar(grammar, engine)))
 
-    def _fail(self, request_id: str, error: Exception) -> None:
-        wanted = self._wanted[request_id]
+    def _try_next(self, request_id: str, wanted: Wanted, flight: Flight, error: Exception) -> None:
+        """An engine failed: the next one compiles; a request whose engines have all failed does so too."""
+        name, digest = flight.key
+        wanted.failed[name] = error
+        engines = engines_of(wanted.structured)
+        if flight.key != VOCABULARY and not concerns_all(error) and name != engines[-1]:
+            following = engines[engines.index(name) + 1]
+            logger.warning("the grammar engine %r failed, %r is tried next: %s", name, following, error)
+            found = self._cache.get((following, digest))
+            if found is None:
+                return self._compile_with(following, request_id, wanted, digest, flight.rules)
+            wanted.grammars[digest] = found
+            wanted.engines.add(following)
+            return self._finish_if_whole(request_id)
+        failures = {name: error} if flight.key == VOCABULARY or concerns_all(error) else wanted.failed
         self.forget((request_id,))
-        self._made.append(Made(request_id, error=described(wanted.structured.engine, error)))
+        self._made.append(Made(request_id, error=described(failures)))
+        return None
 
     # --- on a thread -----------------------------------------------------------------------------
 
-    def _index(self) -> None:
+    def _index(self, flight: Flight) -> None:
         try:
             self._start.warm(self._compiler.vocabulary)
             found: Exception | None = None
         except Exception as error:  # noqa: BLE001  it belongs to the requests that wait
             found = error
-        self._arrived.put((VOCABULARY, found))
+        self._arrived.put((flight, found))
         self._wake()
 
-    def _compile(self, key: Key, rules: bytes) -> None:
+    def _compile(self, flight: Flight) -> None:
         try:
-            found: CompiledGrammar | Exception = self._compiler.compile(key[0], rules)
+            found: CompiledGrammar | Exception = self._compiler.compile(flight.key[0], flight.rules, flight.stop)
         except Exception as error:  # noqa: BLE001  it belongs to the requests that wait
             found = error
-        self._arrived.put((key, found))
+        self._arrived.put((flight, found))
         self._wake()
 
 
@@ -211,8 +281,40 @@ def needs_index(structured: StructuredRequest) -> bool:
     return structured.reasoning is not None or not (isinstance(first, RulesState) and first.next is None)
 
 
-def described(engine: str, error: Exception) -> str:
-    """What a request is told."""
+def engines_of(structured: StructuredRequest) -> tuple[str, ...]:
+    """Who may compile, in their order."""
+    return (structured.engine, *structured.others)
+
+
+def concerns_all(error: Exception) -> bool:
+    """Whether every other engine would fail by it too."""
+    return isinstance(error, ParameterError) and not isinstance(error, UnenforcedConstraintError)
+
+
+def described(failures: Mapping[str, Exception]) -> Exception:
+    """What a request is told: that its constraint is too much for the engines, else that they failed.
+
+    Args:
+        failures: By engine, in the order in which they were tried.
+    """
+    errors = list(failures.values())
+    if len(errors) == 1 and concerns_all(errors[0]):
+        return errors[0]
+    reasons = [reason_of(name, error) for name, error in failures.items()]
+    if not any(isinstance(error, CONSTRAINT_ERRORS) for error in errors):
+        return RequestFailedError("; ".join(reasons))
+    ways = ["simplify it", *(["name another backend"] if len(errors) == 1 else [])]
+    for kind, option in LARGER.items():
+        if any(isinstance(error, kind) for error in errors):
+            ways.append(f"start with a larger {option}")
+    reasons[-1] = f"{reasons[-1]}: {', or '.join(ways)}"
+    return UnenforcedConstraintError(NAME, reasons)
+
+
+def reason_of(name: str, error: Exception) -> str:
+    """Why an engine has no grammar."""
+    if isinstance(error, UnenforcedConstraintError):
+        return "; ".join(error.reasons)
     if isinstance(error, KerneletError):
         return str(error)
-    return f"the grammar engine {engine!r} failed ({type(error).__name__})"
+    return f"the grammar engine {name!r} failed ({type(error).__name__})"

@@ -47,11 +47,13 @@ class PreparedConstraint:
         constraint: As it was asked for.
         engine: Who enforces it; None: nobody, the text is free and is checked at its end.
         states: What is enforced.
+        others: Who is tried next, in their order, where that one cannot compile it.
     """
 
     constraint: Constraint
     engine: str | None
     states: tuple[State, ...] = ()
+    others: tuple[str, ...] = ()
 
 
 class StructuredOutputs:
@@ -192,7 +194,9 @@ class StructuredOutputs:
         if not reasons:
             choice = choose(named, self._offers, found.unfit) if self._offers else None
             if choice is not None and choice.name is not None:
-                return PreparedConstraint(constraint=constraint, engine=choice.name, states=found.states)
+                return PreparedConstraint(
+                    constraint=constraint, engine=choice.name, states=found.states, others=choice.others
+                )
             reasons = [choice.reason if choice is not None else "no grammar engine is installed"]
         if self._validates:
             return PreparedConstraint(constraint=constraint, engine=None)

@@ -10,12 +10,23 @@ from kernelet.config.structured import StructuredConfig
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.structured import Chars, Concat, GrammarRules, Repeat, Text, Union
 from kernelet.engine.structured.grammars import Grammars
+from kernelet.errors import SandboxError
 from kernelet.request.structured import RulesState, StructuredRequest
 from kernelet.structured import rules as over
 from kernelet.testing.grammar_engine.reference import ReferenceEngine
 from kernelet.text.vocabulary import vocabulary_of
 
 EOS = 257
+
+
+class Helper:
+    """A process that can be killed."""
+
+    def __init__(self):
+        self.killed = threading.Event()
+
+    def kill(self):
+        self.killed.set()
 
 
 class Compiler:
@@ -25,12 +36,21 @@ class Compiler:
         self.vocabulary = vocabulary_of([*(bytes([value]) for value in range(256)), *([b""] * 4)], (EOS,))
         self.engine = ReferenceEngine(Settings(plugin="reference"), self.vocabulary)
         self.compiled, self.closed = [], 0
+        self.errors, self.stuck = {}, threading.Event()
         self.gate = threading.Event()
         self.gate.set()
 
     def compile(self, name, rules, stop=None):
         assert self.gate.wait(60)
         self.compiled.append((name, rules))
+        if name in self.errors:
+            raise self.errors[name]
+        if name == "stuck":
+            helper = Helper()
+            assert stop.holds(helper)
+            self.stuck.set()
+            assert helper.killed.wait(60)
+            raise SandboxError("it was stopped")
         if name == "broken":
             raise RuntimeError("with a secret of the engine")
         return self.engine.load(self.engine.compile(over.decode(rules)))
@@ -59,11 +79,11 @@ def make_grammars(compiler):
         one.close()
 
 
-def held_to(expression, engine="reference"):
+def held_to(expression, engine="reference", others=()):
     """A request's constraint, from an expression over characters."""
     rules = GrammarRules({"root": expression})
     state = RulesState(rules=over.encode(rules), digest=over.digest(rules))
-    return StructuredRequest(engine=engine, states=(state,))
+    return StructuredRequest(engine=engine, states=(state,), others=others)
 
 
 YES_OR_NO = Union((Text("yes"), Text("no")))

@@ -8,7 +8,7 @@ from kernelet.config import CacheConfig, SchedulerConfig
 from kernelet.contracts.sampling import SamplerParams
 from kernelet.contracts.structured import Chars, Repeat
 from kernelet.engine.structured.start import Starter
-from kernelet.errors import ParameterError
+from kernelet.errors import ParameterError, SandboxMemoryError, SandboxTimeoutError, UnenforcedConstraintError
 from kernelet.request.structured import Exit, FreeState, Marker, StructuredRequest
 from kernelet.testing.null.harness import null_core, null_engine_config, null_request
 from kernelet.testing.null.tokens import generate
@@ -34,8 +34,8 @@ class World:
         self.core.on_news(self.woken.set)
         self.tokens, self.ends = {}, {}
 
-    def add(self, name, expression=None, stops=(EOS,), engine="reference", **fields):
-        structured = None if expression is None else held_to(expression, engine)
+    def add(self, name, expression=None, stops=(EOS,), engine="reference", others=(), **fields):
+        structured = None if expression is None else held_to(expression, engine, others)
         fields = {"prompt": [1] * 5, "max_tokens": 12, "stop_token_ids": stops, **fields}
         self.core.add_request(null_request(name, structured=structured, **fields))
 
@@ -180,6 +180,76 @@ def test_an_engine_that_fails_ends_its_requests_alone(world):
     assert one.run().text("a") in {b"yes", b"no"}
 
 
+REFUSED = UnenforcedConstraintError("structured_outputs", ["'a' does not take this constraint: too large"])
+LATE, LARGE = SandboxTimeoutError("a took longer than 10 s"), SandboxMemoryError("b needs more memory")
+TIMEOUT, MEMORY = "--structured-compile-timeout", "--structured-compile-memory"
+CANNOT = "structured_outputs: cannot be enforced: "
+
+
+@pytest.mark.parametrize(
+    "errors, says",
+    [
+        ({"a": REFUSED}, f"{CANNOT}{REFUSED.reasons[0]}: simplify it, or name another backend"),
+        (
+            {"a": LATE},
+            f"{CANNOT}{LATE}: simplify it, or name another backend, or start with a larger {TIMEOUT}",
+        ),
+        (
+            {"a": LATE, "b": LARGE},
+            f"{CANNOT}{LATE}; {LARGE}: simplify it, or start with a larger {TIMEOUT}, or start with a larger {MEMORY}",
+        ),
+        ({"a": RuntimeError("secret"), "b": REFUSED}, f"{CANNOT}the grammar engine 'a' failed (RuntimeError); "),
+    ],
+)
+def test_what_no_engine_can_compile_is_the_fields_error_and_says_what_to_do(world, compiler, errors, says):
+    compiler.errors = errors
+    one = world()
+    first, *others = errors
+    one.add("held", YES_OR_NO, engine=first, others=tuple(others))
+    end = one.run().ends["held"]
+    assert (end.finish_reason, end.error_parameter) == ("error", "structured_outputs")
+    assert end.error.startswith(says)
+
+
+def test_the_next_engine_compiles_where_one_fails_and_is_remembered(world, compiler):
+    compiler.errors = {"a": LATE, "b": RuntimeError("secret")}
+    one = world()
+    for name in ("r0", "r1"):
+        one.add(name, YES_OR_NO, engine="a", others=("b", "c", "d"))
+    one.run()
+    assert [name for name, _ in compiler.compiled] == ["a", "b", "c"], "once for both"
+    one.add("r2", YES_OR_NO, engine="a", others=("b", "c", "d"))
+    one.add("r3", YES_OR_NO, engine="a")
+    one.run()
+    assert [name for name, _ in compiler.compiled] == ["a", "b", "c", "a"], "what was named is tried again"
+    assert [one.ends[f"r{index}"].structured for index in range(3)] == ["enforced"] * 3
+    assert one.ends["r3"].finish_reason == "error"
+
+
+def test_another_engine_is_tried_inline_too(world, compiler):
+    compiler.errors = {"a": LATE}
+    one = world(compile_inline=True)
+    one.add("held", YES_OR_NO, engine="a", others=("b",))
+    assert one.core.can_step()
+    assert one.run().ends["held"].structured == "enforced"
+
+
+def test_what_nobody_waits_for_any_more_is_stopped(world, compiler):
+    one = world()
+    one.add("r0", YES_OR_NO, engine="stuck")
+    one.add("r1", YES_OR_NO, engine="stuck", others=("b",))
+    assert compiler.stuck.wait(60)
+    one.core.abort(["r0"])
+    (flight,) = one.grammars._flights.values()
+    assert not flight.stop._helper.killed.is_set(), "another waits"
+    one.core.abort(["r1"])
+    assert flight.stop._helper.killed.is_set()
+    compiler.errors = {"stuck": LATE}
+    one.add("r2", YES_OR_NO, engine="stuck", others=("b",))
+    assert one.run().ends["r2"].structured == "enforced"
+    assert one.grammars._wanted == one.grammars._flights == {}
+
+
 @pytest.mark.parametrize("method", ["accept", "fill_mask", "can_end"])
 def test_a_grammar_that_fails_in_a_step_ends_its_request_alone(world, compiler, monkeypatch, method):
     one = world(depth=2)
@@ -316,6 +386,7 @@ def test_a_vocabulary_that_cannot_be_read_ends_its_requests_alone(world, monkeyp
     one.add("good", YES_OR_NO)
     one.run()
     assert one.ends["bad"].error == "structured_outputs: the model has no tokenizer"
+    assert one.ends["bad"].error_parameter == "structured_outputs"
     assert one.ends["good"].structured == "enforced"
 
 

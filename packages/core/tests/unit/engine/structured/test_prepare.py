@@ -58,6 +58,7 @@ def test_the_engine_is_the_requests_the_operators_or_the_best(make, params, conf
     one = make(**config)
     prepared = one.prepare(params)
     assert prepared.engine == engine
+    assert prepared.others == (("good",) if engine == "flat" and params.backend != "flat" else ())
     assert len(prepared.states) == 1
     assert asyncio.run(one.prepare_async(params)) == prepared
 
