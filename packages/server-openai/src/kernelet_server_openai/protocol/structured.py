@@ -40,7 +40,7 @@ class StructuredFields(Fields):
     @property
     def structured_field(self) -> str:
         """The field that an error of the engine about the form is about."""
-        return FIELD if self.structured_outputs else FORMAT
+        return FIELD if self.structured_outputs is not None else FORMAT
 
 
 def structured_params(given: object) -> StructuredOutputsParams | None:
@@ -49,7 +49,7 @@ def structured_params(given: object) -> StructuredOutputsParams | None:
     Raises:
         ApiError: 400.
     """
-    if given is None or given == {}:
+    if given is None:
         return None
     try:
         return check_structured_outputs(FIELD, an_object(given, FIELD))

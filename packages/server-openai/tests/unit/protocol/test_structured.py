@@ -83,7 +83,6 @@ def test_wrong_formats(given, param):
     "given, expected",
     [
         (None, None),
-        ({}, None),
         ({"regex": "a+"}, StructuredOutputsParams(regex="a+")),
         ({"choice": ["a", "b"]}, StructuredOutputsParams(choice=("a", "b"))),
         ({"json": SCHEMA, "backend": "x"}, StructuredOutputsParams(json=SCHEMA, backend="x")),
@@ -97,6 +96,7 @@ def test_the_names_of_vllm(given, expected):
     "given, says",
     [
         ("a+", "structured_outputs"),
+        ({}, "exactly one of"),
         ({"guided_regex": "a"}, "'guided_regex' .str. is no option; there are json"),
         ({"regex": "a", "choice": ["b"]}, "exactly one of"),
         ({"regex": "a", "whitespace_pattern": " *"}, "whitespace_pattern is not supported"),
