@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +17,9 @@ from kernelet_structured_guidance.write import lark_of
 
 BYTES_PER_CHARACTER: Final = 64
 """Memory that a grammar takes, about: automata of lexemes grow while they are used."""
+
+PLACE: Final = re.compile(r"^\d+\(\d+\): | \(at .*")
+"""In an error of the library: where it is, in a text that only this package knows."""
 
 LIMITS: Final[dict[str, Any]] = {
     "initial_lexer_fuel": 20_000_000,
@@ -53,7 +57,7 @@ class GuidanceEngine(GrammarEngine):
     def _matcher(self, text: str) -> LLMatcher:
         matcher = LLMatcher(self._tokenizer, text, log_level=0, limits=LLParserLimits(**LIMITS))
         if matcher.is_error():
-            raise ValueError(f"guidance cannot compile it: {matcher.get_error().splitlines()[0]}")
+            raise ValueError(f"guidance cannot compile it: {PLACE.sub('', matcher.get_error().splitlines()[0])}")
         return matcher
 
 

@@ -42,14 +42,16 @@ class Follow:
     ) -> None:
         self._division = division
         self._lexemes = {
-            lexeme: (_union(bits[place] for place in end.first), end.nullable) for lexeme, end in ends.items()
+            lexeme: (union(bits[place] for place in end.first), end.nullable) for lexeme, end in ends.items()
         }
+        self._known: dict[int, tuple[int, bool]] = {}
         self._first: dict[str, tuple[int, bool]] = dict.fromkeys(rules, (0, False))
         self._follow = dict.fromkeys(rules, 0)
+        self._visited = dict.fromkeys(rules, -1)
         self.after = dict.fromkeys(ends, 0)
-        while any(self._grow_first(name, expression) for name, expression in rules.items()):
-            pass
-        while any(self._grow_follow(name, expression) for name, expression in rules.items()):
+        while sum(self._grow_first(name, expression) for name, expression in rules.items()):
+            self._known.clear()
+        while sum(self._grow_follow(name, expression) for name, expression in rules.items()):
             pass
 
     def _grow_first(self, name: str, expression: Expression) -> bool:
@@ -57,22 +59,29 @@ class Follow:
         return before != self._first[name]
 
     def _grow_follow(self, name: str, expression: Expression) -> bool:
-        before = dict(self._follow)
+        if self._visited[name] == self._follow[name]:
+            return False
+        self._visited[name] = self._follow[name]
         self._visit(expression, self._follow[name])
-        return before != self._follow
+        return True
 
     def _first_of(self, expression: Expression) -> tuple[int, bool]:
         """The characters that a text may begin with, and whether it may be empty."""
+        if isinstance(expression, Rule) and expression not in self._lexemes:
+            return self._first[expression.name]
+        if id(expression) not in self._known:
+            self._known[id(expression)] = self._find_first(expression)
+        return self._known[id(expression)]
+
+    def _find_first(self, expression: Expression) -> tuple[int, bool]:
         if expression in self._lexemes:
             return self._lexemes[expression]
-        if isinstance(expression, Rule):
-            return self._first[expression.name]
         if isinstance(expression, Repeat):
             first, nullable = self._first_of(expression.item)
             return first, nullable or not expression.minimum
         found = list(map(self._first_of, self._division.divide(expression)))
         if isinstance(expression, Union):
-            return _union(first for first, _ in found), any(nullable for _, nullable in found)
+            return union(first for first, _ in found), any(nullable for _, nullable in found)
         bits = 0
         for first, nullable in found:
             bits |= first
@@ -97,7 +106,8 @@ class Follow:
                     follow = first | (follow if nullable else 0)
 
 
-def _union(sets: Iterable[int]) -> int:
+def union(sets: Iterable[int]) -> int:
+    """Sets, as bits, together."""
     bits = 0
     for one in sets:
         bits |= one

@@ -8,12 +8,31 @@ single characters, which no lexer misreads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import groupby
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count, groupby
+from typing import Final, Generic, TypeVar
 
 from kernelet.contracts.structured import Concat, Expression, Repeat, Rule, Text, Union
-from kernelet_structured_guidance.compare import Comparison
-from kernelet_structured_guidance.linear import components, is_recursive, used
+from kernelet_structured_guidance.compare import ALL_WORK, MOST_WORK, Budget, Comparison, is_single
+from kernelet_structured_guidance.linear import children, components, is_recursive, used
+
+SINGLE_LEVELS: Final = 6
+"""Comparisons that take lexemes apart one level further; each later one goes twice as far as that before."""
+
+Found = TypeVar("Found")
+
+
+class ByIdentity(Generic[Found]):
+    """Remembers what a function found for each expression, without a look at what the expression consists of."""
+
+    def __init__(self, find: Callable[[Expression], Found]) -> None:
+        self._find = find
+        self._found: dict[int, tuple[Expression, Found]] = {}
+
+    def __call__(self, expression: Expression) -> Found:
+        if id(expression) not in self._found:
+            self._found[id(expression)] = expression, self._find(expression)  # which keeps its identity
+        return self._found[id(expression)][1]
 
 
 class Lexemes:
@@ -26,11 +45,43 @@ class Lexemes:
     def __init__(self, rules: Mapping[str, Expression]) -> None:
         self.regular = regular_rules(rules)
         self._apart: set[Expression] = set()
-        while found := Comparison(self, rules).conflicts():
-            self._apart |= found
+        self._budget = Budget(ALL_WORK)
+        self._regular = ByIdentity(self._find_regular)
+        self._forget()
+        levels = 1
+        for comparison in count():
+            if self._budget.left <= 0 or not (found := self._conflicts(rules)):
+                break
+            levels *= 1 if comparison < SINGLE_LEVELS else 2
+            self._apart.update(*(top_of(lexeme, levels) for lexeme in found))
+            self._forget()
+        self._forget()
+
+    def _forget(self) -> None:
+        """What is divided is to be found again."""
+        self._lexeme = ByIdentity(self._find_lexeme)
+        self._divided = ByIdentity(self._divide)
+
+    def _conflicts(self, rules: Mapping[str, Expression]) -> set[Expression]:
+        budget = Budget(min(MOST_WORK, self._budget.left))
+        before = budget.left
+        found = Comparison(self, rules, budget).conflicts()
+        self._budget.left -= before - budget.left
+        return found
 
     def is_regular(self, expression: Expression) -> bool:
         """Whether it is a regular language, written as one."""
+        return self._regular(expression)
+
+    def is_lexeme(self, expression: Expression) -> bool:
+        """Whether the lexer reads it as a whole."""
+        return self._lexeme(expression)
+
+    def divide(self, expression: Expression) -> tuple[Expression, ...]:
+        """What is not one lexeme, one level further: neighbours that are one lexeme are together."""
+        return self._divided(expression)
+
+    def _find_regular(self, expression: Expression) -> bool:
         match expression:
             case Rule(name):
                 return name in self.regular
@@ -40,12 +91,12 @@ class Lexemes:
                 return self.is_regular(item)
         return True
 
-    def is_lexeme(self, expression: Expression) -> bool:
-        """Whether the lexer reads it as a whole."""
+    def _find_lexeme(self, expression: Expression) -> bool:
+        if self._budget.left <= 0:  # a single character is always read right
+            return is_single(expression)
         return expression not in self._apart and self.is_regular(expression)
 
-    def divide(self, expression: Expression) -> tuple[Expression, ...]:
-        """What is not one lexeme, one level further: neighbours that are one lexeme are together."""
+    def _divide(self, expression: Expression) -> tuple[Expression, ...]:
         match expression:
             case Text(text):
                 return tuple(map(Text, text))
@@ -62,6 +113,16 @@ class Lexemes:
                 yield kind(members)
             else:
                 yield from members
+
+
+def top_of(expression: Expression, levels: int) -> Iterator[Expression]:
+    """An expression and what it consists of, some levels down; single characters and what rules say are not."""
+    todo = [expression]
+    while todo and levels:
+        yield from todo
+        below = [part for one in todo for part in children(one)]
+        todo = [part for part in below if not isinstance(part, Rule) and not is_single(part)]
+        levels -= 1
 
 
 def regular_rules(rules: Mapping[str, Expression]) -> set[str]:

@@ -19,10 +19,14 @@ def parts(expression: Expression) -> Iterator[Expression]:
     while todo:
         part = todo.pop()
         yield part
-        if isinstance(part, Concat | Union):
-            todo.extend(part.items)
-        elif isinstance(part, Repeat):
-            todo.append(part.item)
+        todo.extend(children(part))
+
+
+def children(expression: Expression) -> tuple[Expression, ...]:
+    """What an expression consists of."""
+    if isinstance(expression, Concat | Union):
+        return expression.items
+    return (expression.item,) if isinstance(expression, Repeat) else ()
 
 
 def used(expression: Expression) -> set[str]:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Final
 
 from kernelet.contracts.structured import ROOT, Chars, Concat, Expression, GrammarRules, Repeat, Rule, Text, Union
-from kernelet_structured_guidance.lexemes import Lexemes
-from kernelet_structured_guidance.linear import parts, without_chains
+from kernelet_structured_guidance.lexemes import ByIdentity, Lexemes
+from kernelet_structured_guidance.linear import children, without_chains
 
 PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _:,;!<>=@%&'~`\"")
 """Characters that mean themselves in regular expressions and classes; all others are written as code points."""
 
 SHORT: Final[dict[tuple[int, int | None], str]] = {(0, None): "*", (1, None): "+", (0, 1): "?"}
+
+MOST_NESTED: Final = 10
+"""Levels of brackets; the library reads 29. What is deeper has a name of its own."""
+
+MOST_NESTED_REGEX: Final = 50
+"""Levels of brackets in a regular expression; the library reads 250."""
 
 OPTIONS: Final = '%llguidance {"no_forcing": true}'
 """Masks allow every way to cut a forced text into tokens, not only the tokenizer's own."""
@@ -33,6 +40,8 @@ class Writer:
         self._rules = without_chains(rules.rules)
         self._lexemes = Lexemes(self._rules)
         self._terminals: dict[Expression, str] = {}
+        self._nesting = ByIdentity(self._find_nesting)
+        self._numbers = count()
         self._names: set[str] = set()
         self._todo: list[str] = []
         self.lines: list[str] = []
@@ -41,17 +50,21 @@ class Writer:
             name = self._todo.pop()
             self.lines.append(f"{name}: {self._rule(self._rules[name.removeprefix('r_')])}")
 
-    def _rule(self, expression: Expression) -> str:
-        """What the parser reads."""
+    def _rule(self, expression: Expression, depth: int = 0) -> str:
+        """What the parser reads, within some levels of brackets."""
         if self._lexemes.is_lexeme(expression):
             return self._terminal(expression)
-        match expression:
-            case Rule(name):
-                return self._parser_rule(f"r_{name}")
-            case Repeat(item, minimum, maximum):
-                return f"({self._rule(item)}){times(minimum, maximum)}"
+        if isinstance(expression, Rule):
+            return self._parser_rule(f"r_{expression.name}")
+        if depth >= MOST_NESTED:
+            name = f"p{next(self._numbers)}"
+            self.lines.append(f"{name}: {self._rule(expression)}")
+            return name
+        if isinstance(expression, Repeat):
+            return f"({self._rule(expression.item, depth + 1)}){times(expression.minimum, expression.maximum)}"
         joint = " | " if isinstance(expression, Union) else " "
-        return f"({joint.join(map(self._rule, self._lexemes.divide(expression)))})"
+        items = [self._rule(item, depth + 1) for item in self._lexemes.divide(expression)]
+        return f"({joint.join(items)})" if items else '""'
 
     def _parser_rule(self, name: str) -> str:
         if name not in self._names:
@@ -68,20 +81,22 @@ class Writer:
             self.lines.append(f"{name}: {self._lexeme(said)}")
         return self._terminals[expression]
 
-    def _lexeme(self, expression: Expression) -> str:
-        """What a terminal is: one regular expression, or several where rules have names."""
-        if not any(isinstance(part, Rule) for part in parts(expression)):
+    def _lexeme(self, expression: Expression, depth: int = 0) -> str:
+        """What a terminal is: one regular expression, or several where rules have names or much is nested."""
+        if self._nesting(expression) <= MOST_NESTED_REGEX:
             return f"/{regex}/" if (regex := regex_of(expression)) else '""'
-        match expression:
-            case Rule():
-                return self._terminal(expression)
-            case Repeat(item, minimum, maximum):
-                return f"({self._lexeme(item)}){times(minimum, maximum)}"
-            case Concat(items):
-                return f"({' '.join(map(self._lexeme, items))})"
-            case Union(items):
-                return f"({' | '.join(map(self._lexeme, items))})"
-        raise AssertionError(expression)  # texts and classes name no rule
+        if isinstance(expression, Rule) or depth >= MOST_NESTED:
+            return self._terminal(expression)
+        items = [self._lexeme(item, depth + 1) for item in children(expression)]
+        if isinstance(expression, Repeat):
+            return f"({items[0]}){times(expression.minimum, expression.maximum)}"
+        return f"({(' | ' if isinstance(expression, Union) else ' ').join(items)})"
+
+    def _find_nesting(self, expression: Expression) -> int:
+        """Levels of brackets of a regular expression; more than one may have where a rule is named."""
+        if isinstance(expression, Rule):
+            return MOST_NESTED_REGEX + 1
+        return max((1 + self._nesting(part) for part in children(expression)), default=0)
 
 
 def regex_of(expression: Expression) -> str:

@@ -103,6 +103,9 @@ def test_what_the_library_refuses_is_said_in_one_line(engine):
     with pytest.raises(ValueError, match="guidance cannot compile it: ") as found:
         engine.load(b"start: /[/")
     assert "\n" not in str(found.value)
+    deep = "(" * 40 + '"a"' + ")" * 40
+    with pytest.raises(ValueError, match=r"^guidance cannot compile it: lark grammar too deeply nested$"):
+        engine.load(f"start: {deep}".encode())
 
 
 def test_what_is_no_grammar_is_refused(engine):
