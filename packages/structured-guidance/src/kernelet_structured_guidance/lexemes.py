@@ -35,6 +35,21 @@ class ByIdentity(Generic[Found]):
         return self._found[id(expression)][1]
 
 
+class FromBelow(ByIdentity[Found]):
+    """First of what an expression consists of: no depth is too much for it."""
+
+    def __call__(self, expression: Expression) -> Found:
+        if id(expression) not in self._found:
+            todo = [expression]
+            order: list[Expression] = []
+            while todo:
+                order.append(part := todo.pop())
+                todo.extend(child for child in children(part) if id(child) not in self._found)
+            for part in reversed(order):
+                super().__call__(part)
+        return super().__call__(expression)
+
+
 class Lexemes:
     """Divides rules into lexemes and what the parser reads.
 
@@ -46,7 +61,7 @@ class Lexemes:
         self.regular = regular_rules(rules)
         self._apart: set[Expression] = set()
         self._budget = Budget(ALL_WORK)
-        self._regular = ByIdentity(self._find_regular)
+        self._regular = FromBelow(self._find_regular)
         self._forget()
         levels = 1
         for comparison in count():

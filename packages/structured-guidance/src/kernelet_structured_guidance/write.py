@@ -6,7 +6,7 @@ from itertools import count
 from typing import Final
 
 from kernelet.contracts.structured import ROOT, Chars, Concat, Expression, GrammarRules, Repeat, Rule, Text, Union
-from kernelet_structured_guidance.lexemes import ByIdentity, Lexemes
+from kernelet_structured_guidance.lexemes import FromBelow, Lexemes
 from kernelet_structured_guidance.linear import children, without_chains
 
 PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _:,;!<>=@%&'~`\"")
@@ -40,7 +40,7 @@ class Writer:
         self._rules = without_chains(rules.rules)
         self._lexemes = Lexemes(self._rules)
         self._terminals: dict[Expression, str] = {}
-        self._nesting = ByIdentity(self._find_nesting)
+        self._nesting = FromBelow(self._find_nesting)
         self._numbers = count()
         self._names: set[str] = set()
         self._todo: list[str] = []
