@@ -213,6 +213,12 @@ def test_compiling_inline_and_failing_engines(folder):
         assert llm.generate("p", params(choice=["a"]), use_tqdm=False)[0].outputs[0].text == "a"
         with pytest.raises(RequestFailedError, match="the grammar engine 'raising' failed"):
             llm.generate("p", params(choice=["a"], backend="raising"), use_tqdm=False)
+        few = SamplingParams(max_tokens=2)
+        with pytest.raises(ParameterError, match=r"^prompts\[1\]: structured_outputs: .*another backend") as caught:
+            llm.generate(["p", "p"], [few, params(choice=["a"], backend="refusing")], use_tqdm=False)
+        assert len(caught.value.outputs) == 2
+        with pytest.raises(ParameterError, match=r"^structured_outputs: .* does not take this constraint"):
+            list(llm.stream("p", params(choice=["a"], backend="refusing")))
         assert llm.generate("p", params(choice=["b"]), use_tqdm=False)[0].outputs[0].text == "b"
     finally:
         frontend.close()

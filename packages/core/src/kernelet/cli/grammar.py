@@ -184,6 +184,9 @@ def why(found: Checked) -> str:
 
 def print_checked(found: Checked, instances: Sequence[str]) -> None:
     """A result for people."""
+    if found.wrong:
+        print(f"refused: {why(found)}")
+        return
     if found.engine is None:
         print("refused: no grammar engine that is installed enforces all of it")
         print_table(("PLACE", "REASON"), [(place or "(all)", reason) for place, reason in found.reasons.items()])

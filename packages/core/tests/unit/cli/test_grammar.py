@@ -107,6 +107,17 @@ def test_other_constraints_and_options(check, write):
     assert "20 times, not 40" in check("--regex", long, "--engine", "flat")[1]
 
 
+@pytest.mark.parametrize(
+    "form, text, says", [("--regex", "a(b", "refused: regex, character 2: "), (None, "{", "refused: json")]
+)
+def test_what_is_malformed_says_so_itself(check, write, form, text, says):
+    path = write("wrong", text)
+    code, out, _ = check(*([path] if form is None else [form, path]))
+    assert code == 1
+    assert out.startswith(says)
+    assert "no grammar engine" not in out
+
+
 def test_a_models_tokenizer_and_limits(whole, write, tmp_path):
     from kernelet.testing.null.model import null_config, write_model
 

@@ -9,7 +9,7 @@ from kernelet.contracts.sampling import StructuredOutputsParams
 from kernelet.contracts.structured import CompiledGrammar, TokenVocabulary
 from kernelet.engine.structured.compiler import GrammarCompiler
 from kernelet.engine.structured.grammars import described
-from kernelet.engine.structured.prepare import StructuredOutputs
+from kernelet.engine.structured.prepare import NAME, StructuredOutputs
 from kernelet.errors import ParameterError, RequestFailedError, SandboxError, UnenforcedConstraintError
 from kernelet.request.structured import RulesState
 from kernelet.text.tokenizer import Tokenizer
@@ -26,11 +26,13 @@ class Checked:
         engine: Who would serve the constraint; None: nobody.
         reasons: Where nobody does: why, by the place in the constraint; the empty place is the constraint as a whole.
         accepted: Of each text, whether it is let through to its end.
+        wrong: It is malformed or too large, or an engine failed; nothing is said of what engines enforce.
     """
 
     engine: str | None
     reasons: dict[str, str] = field(default_factory=dict)
     accepted: tuple[bool, ...] = ()
+    wrong: bool = False
 
 
 class GrammarChecker:
@@ -58,7 +60,7 @@ class GrammarChecker:
         except UnenforcedConstraintError as error:
             return Checked(engine=None, reasons=dict(error.refusals) or {"": "; ".join(error.reasons)})
         except (ParameterError, RequestFailedError, SandboxError) as error:
-            return Checked(engine=None, reasons={"": str(error)})
+            return Checked(engine=None, reasons={"": str(error).removeprefix(f"{NAME}: ")}, wrong=True)
         accepted = tuple(self._accepts(compiled, text) for text in texts)
         return Checked(engine=engine, accepted=accepted)
 

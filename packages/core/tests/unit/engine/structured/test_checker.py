@@ -39,6 +39,9 @@ def test_why_nobody_serves(checker, params, reasons):
     found = checker.check(StructuredOutputsParams(**params), ["x"])
     assert (found.engine, found.accepted) == (None, ())
     assert found.reasons
+    assert found.wrong == (
+        params["regex"] == "a(b" or params.get("backend") == "raising" if "regex" in params else False
+    )
     for place, reason in reasons.items():
         assert found.reasons[place] == reason or (reason is None and found.reasons[place])
 
