@@ -207,6 +207,8 @@ class Comparison:
         for lexeme in self._lexemes:
             ends[lexeme] = positions.add(lexeme)
             owner.extend([lexeme] * (len(positions.ranges) - len(owner)))
+        if not any(positions.after):
+            return set()  # single characters, which nothing extends
         alphabet = Alphabet(chain.from_iterable(positions.ranges))
         bits = [alphabet.bits(ranges) for ranges in positions.ranges]
         follow = Follow(self._division, self._read, ends, bits).after
