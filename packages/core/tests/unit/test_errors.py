@@ -33,7 +33,25 @@ def test_a_parameter_is_named():
     assert (type(again), again.parameter, str(again)) == (errors.ParameterError, "top_p", str(error))
 
 
-@pytest.mark.parametrize("cls", [c for c in CLASSES if c is not errors.ParameterError], ids=lambda cls: cls.__name__)
+MADE = {
+    errors.FailedParameterError: lambda: errors.FailedParameterError("json", "it took too long"),
+    errors.UnenforcedConstraintError: lambda: errors.UnenforcedConstraintError("json", ["/a: no"], [("/a", "no")]),
+}
+"""Made from more than a message."""
+
+
+@pytest.mark.parametrize("cls", MADE, ids=lambda cls: cls.__name__)
+def test_errors_of_a_parameter_reach_other_processes(cls):
+    error = MADE[cls]()
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), again.parameter, str(again)) == (cls, "json", str(error))
+    assert str(error).startswith("json: ")
+
+
+OTHERS = [cls for cls in CLASSES if cls is not errors.ParameterError and cls not in MADE]
+
+
+@pytest.mark.parametrize("cls", OTHERS, ids=lambda cls: cls.__name__)
 def test_errors_reach_other_processes(cls):
     again = pickle.loads(pickle.dumps(cls("what happened and what to do")))
     assert type(again) is cls

@@ -120,7 +120,7 @@ def thoughts(context: ParserContext) -> ParserTable:
 def echo_engine(
     folder: Path, markers: Sequence[str] = MARKERS, plugins: Sequence[str] = PLUGINS, **options: object
 ) -> AsyncLLM:
-    """An engine on the platform; its tokens are bytes, and the markers."""
+    """An engine on the platform; its tokens are bytes, and the markers. It cannot be held to anything."""
     path = write_model(folder, null_config(max_model_len=4096, vocab_size=260 + len(markers)))
     tokenizer = Tokenizer.from_file(str(path / "tokenizer.json"))
     tokenizer.add_special_tokens([AddedToken(marker, special=True) for marker in markers])
@@ -129,4 +129,4 @@ def echo_engine(
         for name in list(os.environ):
             if name.startswith("KERNELET_"):
                 patch.delenv(name)
-        return AsyncLLM(str(path), plugins=list(plugins), platform="echo", **options)
+        return AsyncLLM(str(path), plugins=list(plugins), platform="echo", structured_fallback="validate", **options)

@@ -248,12 +248,14 @@ class Parsers:
         tool: Finds calls; None: they stay text.
         reasoning: Finds reasoning; None: it stays text.
         auto_tool_choice: Whether clients may leave it to the model to call their tools.
+        holds_strict: Calls of strict functions that the model may leave are held to their form.
     """
 
     tokenizer: Tokenizer | None = None
     tool: NamedParser | None = None
     reasoning: NamedParser | None = None
     auto_tool_choice: bool = False
+    holds_strict: bool = True
 
     @property
     def info(self) -> ParsersInfo:
@@ -331,7 +333,7 @@ class Parsers:
             tools=context.tools,
             reasoner=reasoner,
             drops_calls=choice.kind == "none",
-            calls=held_calls(choice, context.tools, calls, thinks, parallel=parallel),
+            calls=held_calls(choice, context.tools, calls, thinks, parallel=parallel, strict=self.holds_strict),
             marker_ids=frozenset(index for text in table.tokens if (index := self._token(text)) is not None),
             label=label,
         )

@@ -65,6 +65,7 @@ def held_calls(
     thinks: ParserTable | None,
     *,
     parallel: bool = True,
+    strict: bool = True,
 ) -> ToolCalls | None:
     """The calls that answers are held to; None: the model is free.
 
@@ -74,12 +75,13 @@ def held_calls(
         calls: Table of the tool parser.
         thinks: Table of the reasoning parser.
         parallel: More than one call may come.
+        strict: A strict function is enough to hold them.
 
     Raises:
         ParameterError: nothing can hold the answers of this model to calls.
     """
-    strict = any(one.get("strict") for one in functions)
-    if choice.kind == "none" or (choice.kind == "auto" and not strict):
+    asked_for = strict and any(one.get("strict") for one in functions)
+    if choice.kind == "none" or (choice.kind == "auto" and not asked_for):
         return None
     field = "tools" if choice.kind == "auto" else FIELD
     if calls is None:

@@ -70,6 +70,11 @@ def test_strict_functions_hold_the_calls():
     assert held.tools == STRICT
 
 
+def test_strict_functions_where_the_operator_lets_them_go():
+    assert held_calls(Choice("auto"), STRICT, None, None, strict=False) is None
+    assert held_calls(Choice("required"), STRICT, CALLS, None, strict=False).choice == "required"
+
+
 def test_a_named_function_is_the_only_one():
     held = held_calls(Choice("named", "g"), FUNCTIONS, CALLS, None)
     assert (held.choice, held.tools, held.excludes) == ("named", ({"name": "g"},), ())

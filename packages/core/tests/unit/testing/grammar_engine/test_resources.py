@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import pytest
+
 from kernelet.testing.grammar_engine.resources import grown, resident
 
 
+@pytest.mark.long
 def test_what_is_kept_is_noticed():
     kept = []
     assert grown(lambda number: kept.append(bytes(1000)))

@@ -12,7 +12,8 @@ DRAW = Draw(dtype=torch.bfloat16, rounded=torch.bfloat16, rows=range(40))
 def test_every_op_of_sampling_has_cases_of_its_own_name():
     cases = list(sampling_cases())
     assert {case.op for case in cases} == set(SAMPLING)
-    assert len({str(case) for case in cases}) == len(cases) == len(CHOICES) + 2
+    assert len({str(case) for case in cases}) == len(cases)
+    assert sum(case.op == "sample" for case in cases) == len(CHOICES) + 2
 
 
 def test_cases_are_what_they_say():
@@ -32,6 +33,8 @@ def test_cases_are_what_they_say():
 
 def test_a_number_is_far_from_the_border_of_two_tokens():
     for case in sampling_cases():
+        if case.op != "sample":
+            continue
         logits, draws = case.make(DRAW).arguments
         if draws is None:
             continue
