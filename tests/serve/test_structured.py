@@ -143,7 +143,12 @@ def test_calls_that_must_come(client, fields, names, stream):
     given["extra_body"] = {"chat_template": CLOSES}
     if stream:
         with client.chat.completions.stream(**given, **fields) as events:
-            found = events.get_final_completion().choices[0]
+            try:
+                found = events.get_final_completion().choices[0]
+            except openai.LengthFinishReasonError:  # a random model may go on with calls to the limit
+                assert "parallel_tool_calls" not in fields
+                assert fields["tool_choice"] == "required"
+                return
     else:
         found = client.chat.completions.create(**given, **fields).choices[0]
     calls = found.message.tool_calls
@@ -155,7 +160,7 @@ def test_calls_that_must_come(client, fields, names, stream):
         arguments = json.loads(call.function.arguments)
         assert Weather.model_validate(arguments) if call.function.name == "weather" else arguments == {}
     assert found.finish_reason in {"tool_calls", "length"}
-    assert not found.message.content
+    assert found.finish_reason == "length" or not found.message.content
 
 
 def test_strict_tools_leave_text_free_until_a_call_begins(client):
