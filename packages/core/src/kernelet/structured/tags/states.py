@@ -1,4 +1,4 @@
-"""Outlines to states. What is text and rules becomes rules; tokens and free text stand between them."""
+"""Parts of an answer to states: what is text and rules becomes rules; tokens and free text stand between them."""
 
 from __future__ import annotations
 

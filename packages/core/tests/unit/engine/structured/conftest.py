@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from kernelet.config import CacheConfig, SchedulerConfig
 from kernelet.config.structured import StructuredConfig
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.structured import Chars, Concat, GrammarRules, Repeat, Text, Union
@@ -14,6 +15,7 @@ from kernelet.errors import SandboxError
 from kernelet.request.structured import RulesState, StructuredRequest
 from kernelet.structured import rules as over
 from kernelet.testing.grammar_engine.reference import ReferenceEngine
+from kernelet.testing.null.harness import null_core, null_engine_config, null_request
 from kernelet.text.vocabulary import vocabulary_of
 
 EOS = 257
@@ -111,3 +113,52 @@ def sandbox(kernel):
     sandbox = Sandbox(num_helpers=1, memory_bytes=64 << 20, plugins=partial(helper_plugins, kernel))
     yield sandbox
     sandbox.close()
+
+
+class World:
+    """An engine core on the null worker, and everything that came of its requests."""
+
+    def __init__(self, grammars, depth=1, num_blocks=101, context=256):
+        self.grammars = grammars
+        config = null_engine_config(
+            max_model_len=context,
+            cache=CacheConfig(block_size=4, num_blocks=num_blocks),
+            scheduler=SchedulerConfig(depth=depth, max_num_seqs=64, max_num_batched_tokens=64),
+        )
+        self.core, self.executor = null_core(config, grammars=grammars)
+        self.woken = threading.Event()
+        self.core.on_news(self.woken.set)
+        self.tokens, self.ends = {}, {}
+
+    def add(self, name, expression=None, stops=(EOS,), engine="reference", others=(), **fields):
+        structured = None if expression is None else held_to(expression, engine, others)
+        fields = {"prompt": [1] * 5, "max_tokens": 12, "stop_token_ids": stops, **fields}
+        self.core.add_request(null_request(name, structured=structured, **fields))
+
+    def step(self):
+        outputs = self.core.step()
+        for output in outputs:
+            self.tokens.setdefault(output.request_id, []).extend(output.token_ids)
+            if output.finish_reason is not None:
+                self.ends[output.request_id] = output
+        return outputs
+
+    def run(self, until=lambda: False):
+        while self.core.has_unfinished() and not until():
+            if self.core.can_step():
+                self.step()
+            else:
+                assert self.woken.wait(60)
+                self.woken.clear()
+        return self
+
+    def text(self, name):
+        return bytes(token for token in self.tokens[name] if token < 256)
+
+
+@pytest.fixture
+def world(make_grammars):
+    def make(depth=1, num_blocks=101, context=256, **config):
+        return World(make_grammars(**config), depth, num_blocks, context)
+
+    return make

@@ -4,7 +4,6 @@ import threading
 
 import pytest
 
-from kernelet.config import CacheConfig, SchedulerConfig
 from kernelet.contracts.sampling import SamplerParams
 from kernelet.contracts.structured import Chars, Repeat
 from kernelet.engine.structured.start import Starter
@@ -17,55 +16,6 @@ from .conftest import DIGITS, EOS, THREE, YES_OR_NO, held_to
 
 GREEDY = SamplerParams(seed=0, temperature=0.0)
 WIDE = Repeat(Chars(((33, 126),)), 8, 8)
-
-
-class World:
-    """An engine core on the null worker, and everything that came of its requests."""
-
-    def __init__(self, grammars, depth=1, num_blocks=101, context=256):
-        self.grammars = grammars
-        config = null_engine_config(
-            max_model_len=context,
-            cache=CacheConfig(block_size=4, num_blocks=num_blocks),
-            scheduler=SchedulerConfig(depth=depth, max_num_seqs=64, max_num_batched_tokens=64),
-        )
-        self.core, self.executor = null_core(config, grammars=grammars)
-        self.woken = threading.Event()
-        self.core.on_news(self.woken.set)
-        self.tokens, self.ends = {}, {}
-
-    def add(self, name, expression=None, stops=(EOS,), engine="reference", others=(), **fields):
-        structured = None if expression is None else held_to(expression, engine, others)
-        fields = {"prompt": [1] * 5, "max_tokens": 12, "stop_token_ids": stops, **fields}
-        self.core.add_request(null_request(name, structured=structured, **fields))
-
-    def step(self):
-        outputs = self.core.step()
-        for output in outputs:
-            self.tokens.setdefault(output.request_id, []).extend(output.token_ids)
-            if output.finish_reason is not None:
-                self.ends[output.request_id] = output
-        return outputs
-
-    def run(self, until=lambda: False):
-        while self.core.has_unfinished() and not until():
-            if self.core.can_step():
-                self.step()
-            else:
-                assert self.woken.wait(60)
-                self.woken.clear()
-        return self
-
-    def text(self, name):
-        return bytes(token for token in self.tokens[name] if token < 256)
-
-
-@pytest.fixture
-def world(make_grammars):
-    def make(depth=1, num_blocks=101, context=256, **config):
-        return World(make_grammars(**config), depth, num_blocks, context)
-
-    return make
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
