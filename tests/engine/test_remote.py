@@ -157,7 +157,7 @@ def test_200_requests_at_once_and_everything_at_baseline_afterwards(spawned):
     for _ in range(3):
         asyncio.run(main())
     assert settled(client)
-    assert held() == before
+    assert all(now <= then for now, then in zip(held(), before, strict=True)), (held(), before)
     assert client.health().state == "ready"
 
 
@@ -336,7 +336,7 @@ def test_a_killed_engine_is_dead_at_once(folder):
         place = Path(client.folder)
         asyncio.run(llm.shutdown())
     assert not place.exists()
-    until(lambda: threading.active_count() == threads, "its threads end")
+    until(lambda: threading.active_count() <= threads, "its threads end")
 
 
 def test_a_stopped_engine_is_stalled_and_comes_back(folder):

@@ -75,7 +75,7 @@ def test_a_watch_tells_once_and_leaves_no_thread(capsys):
         assert len(set(threading.enumerate()) - before) == 1
         watch.on("importing plugin x (d 1)", "x")
         time.sleep(0.3)
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before
     line = "still importing plugin x (d 1); Ctrl-C stops; run without it: KERNELET_PLUGINS_BLOCK=x\n"
     assert capsys.readouterr().err == line
 

@@ -220,4 +220,4 @@ def test_loggers_that_cannot_be_made_stop_the_start(engine, place):
     threads = threading.active_count()
     with pytest.raises(PluginError, match="no logger"):
         RemoteClient(place, 0, OPTIONS, make_stats=fail)
-    assert threading.active_count() == threads
+    assert threading.active_count() <= threads

@@ -146,4 +146,4 @@ def test_nothing_is_left_behind(place, listener, running_engine):
         assert listener.told[-1] == str(EngineDeadError("the engine was shut down"))
         assert not list(Path(place.folder).glob("frontend-*"))
         line.send(b"x")
-    assert len(list(Path("/proc/self/fd").iterdir())) == fds
+    assert len(list(Path("/proc/self/fd").iterdir())) <= fds

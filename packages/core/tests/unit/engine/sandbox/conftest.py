@@ -69,15 +69,15 @@ def process_state(pid):
 
 @pytest.fixture
 def resources():
-    """Descriptors, threads and child processes of this process."""
+    """Descriptors, threads and child processes of this process; others in it may end meanwhile."""
 
     def resources():
         children = Path(f"/proc/self/task/{os.getpid()}/children")
-        return (
-            sorted(path.name for path in Path("/proc/self/fd").iterdir()),
-            {thread.name for thread in threading.enumerate()},
-            children.read_text().split(),
-        )
+        return {
+            *(f"descriptor {path.name}" for path in Path("/proc/self/fd").iterdir()),
+            *(f"thread {thread.name}" for thread in threading.enumerate()),
+            *(f"process {child}" for child in children.read_text().split()),
+        }
 
     return resources
 

@@ -95,4 +95,4 @@ def test_a_system_that_starts_no_process(monkeypatch, resources):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with pytest.raises(SandboxError, match="no helper process could be started"):
         HelperProcess(Hello(path=[], memory_bytes=1))
-    assert resources() == before
+    assert resources() <= before

@@ -148,7 +148,7 @@ def test_what_a_target_started_is_killed_with_it(make, tmp_path, wait_for_pid, g
 def test_nothing_is_started_before_the_first_call(make, resources):
     before = resources()
     sandbox = make()
-    assert resources() == before
+    assert resources() <= before
     sandbox.close()
 
 
@@ -160,7 +160,7 @@ def test_everything_is_given_back(make, resources):
             sandbox.call_sync(f"sandbox_targets:{target}", b"1", DEADLINE)
     sandbox.close()
     sandbox.close()
-    assert resources() == before
+    assert resources() <= before
 
 
 def test_fifty_calls_at_once_each_gets_its_own(make, resources):
@@ -188,7 +188,7 @@ def test_fifty_calls_at_once_each_gets_its_own(make, resources):
         }
         assert result == expected[index % 4]
     sandbox.close()
-    assert resources() == before
+    assert resources() <= before
 
 
 def test_awaited_calls_leave_the_loop_free(make):

@@ -37,7 +37,7 @@ def test_files_that_are_open(tmp_path):
     with (tmp_path / "new").open("w"):
         (new,) = open_files() - before
         assert new.endswith("/new")
-    assert open_files() == before
+    assert open_files() <= before
 
 
 def test_the_shortest_of_several():
