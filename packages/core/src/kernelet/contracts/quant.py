@@ -91,14 +91,19 @@ class QuantizationMethod(ABC):
         """What a checkpoint holds of a quantized module: the last parts of its tensors' names."""
         return ("weight",)
 
+    def optional(self, layer: QuantLayer) -> Sequence[str]:
+        """What it may hold of one besides ``stored``, e.g. under another name that writers use. Since quant 1.1."""
+        return ()
+
     @abstractmethod
     def canonical(self, layer: QuantLayer, stored: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         """Canonical tensors of a quantized module, in the form that ``scheme`` says.
 
         Args:
             layer: The module.
-            stored: The tensors that ``stored`` names, whole and as the checkpoint has them. An online method is given
-                ``{"weight": [out, in]}``, this rank's share of an unquantized weight. Nobody changes them.
+            stored: The tensors that ``stored`` names, and of ``optional`` those that are there, whole and as the
+                checkpoint has them. An online method is given ``{"weight": [out, in]}``, this rank's share of an
+                unquantized weight. Nobody changes them.
 
         Raises:
             WeightsError: a tensor is damaged or does not fit the configuration; names the module.
