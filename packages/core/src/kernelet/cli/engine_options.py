@@ -15,7 +15,7 @@ from kernelet.errors import ConfigError
 
 PREFIX = "option_"
 
-MODEL_HELP = "a plugin's model name, a local folder, or a Hugging Face hub id"
+MODEL_HELP = "a plugin's model name, a local folder or model file, or a Hugging Face hub id"
 
 METAVARS = {
     Kind.INTEGER: "N",

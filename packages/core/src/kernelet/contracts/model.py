@@ -55,13 +55,16 @@ class ModelArchitectureOffer(Offer):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSourceOffer(Offer):
-    """Names that it turns into a folder. ``target`` is a ``ModelSource`` class.
+    """Names and files that it turns into a folder. ``target`` is a ``ModelSource`` class.
 
     Attributes:
         models: Model names with one line about each.
+        patterns: Glob patterns of files that are models as they are, e.g. ``("*.onnx",)``: a model's name that is the
+            path of such a file is given to this source. Since model 1.3.
     """
 
     models: Mapping[str, str]
+    patterns: tuple[str, ...] = ()
 
 
 class ModelSource(ABC):
@@ -73,6 +76,9 @@ class ModelSource(ABC):
     @abstractmethod
     def resolve(self, name: str) -> Path:
         """Returns the folder, fetching it once when it is not there.
+
+        Args:
+            name: A key of the offer's ``models``, or the path of a file that one of its ``patterns`` matches.
 
         Raises:
             ModelNotFoundError: if it cannot be had, with the reason.

@@ -34,10 +34,10 @@ API_VERSIONS = MappingProxyType(
     {
         "lifecycle": ApiVersion(1, 2),
         "platform": ApiVersion(1, 3),
-        "attention": ApiVersion(1, 1),
+        "attention": ApiVersion(1, 2),
         "op": ApiVersion(1, 4),
         "cache": ApiVersion(2, 0),
-        "model": ApiVersion(1, 2),
+        "model": ApiVersion(1, 3),
         "quant": ApiVersion(1, 1),
         "executor": ApiVersion(1, 2),
         "sampling": ApiVersion(1, 2),

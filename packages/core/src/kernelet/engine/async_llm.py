@@ -36,7 +36,7 @@ class AsyncLLM(PoolingClient, StartedEngine, EngineClient):
     Making one loads the model and blocks; in a running event loop use ``await AsyncLLM.create(...)``.
 
     Args:
-        model: A plugin's model name, a local folder, or a Hugging Face hub id.
+        model: A plugin's model name, a local folder or model file, or a Hugging Face hub id.
         options: As for ``LLM``; see ``kernelet.engine.options``.
 
     Raises:

@@ -84,7 +84,7 @@ def start_engine(model: str, arguments: Mapping[str, object]) -> Frontend:
     """Configures and starts an engine in this process.
 
     Args:
-        model: A plugin's model name, a local folder, or a Hugging Face hub id.
+        model: A plugin's model name, a local folder or model file, or a Hugging Face hub id.
         arguments: Options by name; ``plugins`` may hold plugin objects beside names.
 
     Raises:
@@ -116,7 +116,8 @@ def find_model(name: str, kernel: Kernel) -> Path:
     Raises:
         ModelNotFoundError: saying for each way why it failed.
     """
-    known = [model for owned in kernel.offers(ModelSourceOffer) for model in owned.offer.models]
+    offers = [owned.offer for owned in kernel.offers(ModelSourceOffer)]
+    known = [known for offer in offers for known in (*offer.models, *offer.patterns)]
     return resolve_model(name, kernel.model_source, known, absent=kernel.absent_sources)
 
 

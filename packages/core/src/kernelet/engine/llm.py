@@ -30,7 +30,7 @@ class LLM(PoolingLLM, StartedEngine):
     """A model, loaded into this process.
 
     Args:
-        model: A plugin's model name, a local folder, or a Hugging Face hub id.
+        model: A plugin's model name, a local folder or model file, or a Hugging Face hub id.
         options: See ``kernelet.engine.options``: ``dtype``, ``max_model_len``, ``platform``, ``plugins``, ...; each may
             also be set by a variable KERNELET_<NAME>. ``plugins`` may hold plugin objects beside names.
 

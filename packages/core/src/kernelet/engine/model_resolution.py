@@ -1,4 +1,4 @@
-"""A model's name to a local folder: a plugin's name, a folder, or a name on the Hugging Face hub."""
+"""A model's name to a local folder: a plugin's name or file, a folder, or a name on the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def resolve_model(
     Args:
         name: As the user gave it.
         find_source: Plugins' sources, which are asked first.
-        known: Names that plugins know, for the message.
+        known: Names that plugins know and patterns of files that they take, for the message.
         download: Instead of the Hugging Face hub.
         absent: Says which installed plugins might know the name and do not run.
 
@@ -81,7 +81,7 @@ def no_folder(folder: Path) -> str:
     """Why the name is no model folder."""
     if folder.is_dir():
         return f"as a folder: {folder} has no config.json"
-    return f"as a folder: {folder} {'is a file' if folder.exists() else 'does not exist'}"
+    return f"as a folder: {folder} {'is a file, which no plugin takes' if folder.exists() else 'does not exist'}"
 
 
 class HubError(Exception):

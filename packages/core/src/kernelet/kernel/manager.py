@@ -298,7 +298,7 @@ class Kernel:
         return changes.config
 
     def model_source(self, name: str) -> ModelSource | None:
-        """The source of a model's name; None: no plugin knows the name.
+        """The source of a model's name, or of the file of that path; None: no plugin knows it.
 
         Raises:
             PluginError: the source cannot be made.

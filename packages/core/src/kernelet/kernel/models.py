@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fnmatch import fnmatch
+from pathlib import Path
 from typing import Any
 
 from kernelet.contracts.model import HFConfig, ModelArchitectureOffer, ModelInfo, ModelSource, ModelSourceOffer
@@ -21,14 +23,15 @@ Load = Callable[..., Any]
 def model_source(
     name: str, offers: Sequence[Owned[ModelSourceOffer]], load: Load, settings: Callable[[str], Settings]
 ) -> ModelSource | None:
-    """The source that offers a model's name, made; None: no plugin knows the name.
+    """The source that offers a model's name or takes the file of that path, made; None: there is none.
 
     Raises:
         PluginError: the source cannot be made.
     """
-    for owned in offers:
-        if name not in owned.offer.models:
-            continue
+    file = Path(name).expanduser()
+    by_name = [owned for owned in offers if name in owned.offer.models]
+    by_file = [owned for owned in offers if any(fnmatch(file.name, pattern) for pattern in owned.offer.patterns)]
+    for owned in (*by_name, *(by_file if file.is_file() else ())):
         source: object = None
         with Contained() as box:
             source = load(owned)(settings(owned.plugin))

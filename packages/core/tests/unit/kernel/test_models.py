@@ -16,8 +16,8 @@ class Source(ModelSource):
         return Path("/models") / name
 
 
-def source(name, *models, target="m:Source"):
-    offer = ModelSourceOffer(name=name, target=target, models=dict.fromkeys(models, ""))
+def source(name, *models, target="m:Source", patterns=()):
+    offer = ModelSourceOffer(name=name, target=target, models=dict.fromkeys(models, ""), patterns=patterns)
     return Owned(offer=offer, plugin=f"plugin-{name}")
 
 
@@ -37,6 +37,28 @@ def test_the_source_that_offers_the_name_is_made_with_its_plugins_settings():
 
 def test_nobody_knows_the_name():
     assert find("z", source("x", "x1")) is None
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("m.bin", "m.onnx"):
+        (tmp_path / name).touch()
+    (tmp_path / "d.bin").mkdir()
+    return tmp_path
+
+
+def test_a_file_is_a_model_of_the_source_whose_pattern_matches(files):
+    sources = source("x", "x1"), source("y", patterns=("*.onnx", "*.bin"))
+    for name in ("m.bin", "./m.onnx", str(files / "m.bin"), "~/m.bin"):
+        assert find(name, *sources).settings.plugin == "plugin-y"
+    for name in ("no.bin", "d.bin", "m.txt", "bin"):
+        assert find(name, *sources) is None
+
+
+def test_a_name_comes_before_a_file(files):
+    assert find("m.bin", source("y", patterns=("*.bin",)), source("x", "m.bin")).settings.plugin == "plugin-x"
 
 
 class Unrelated:

@@ -33,6 +33,11 @@ def test_owners_and_order():
         (entry(SchedulerOffer, "x"), entry(ExecutorOffer, "x"), "executor 'x'"),  # "domain:name" must be one thing
         (entry(CacheSpecOffer, "x", kind="k"), entry(CacheSpecOffer, "y", kind="k"), "cache spec name 'k'"),
         (entry(ModelSourceOffer, "x", models={"m": ""}), entry(ModelSourceOffer, "y", models={"m": ""}), "'m'"),
+        (
+            entry(ModelSourceOffer, "x", models={}, patterns=("*.m",)),
+            entry(ModelSourceOffer, "y", models={"n": ""}, patterns=("*.m",)),
+            r"'\*\.m'",
+        ),
     ],
 )
 def test_duplicates_name_both_owners_and_add_nothing(first, second, what):
