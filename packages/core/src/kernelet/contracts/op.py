@@ -9,11 +9,13 @@ Between them a weight [out, in] (of experts: [experts, out, in], and so all its 
 ``scales``       of the first, finest level: [ceil(out / block), ceil(in / block)]; a block of 0 is the whole axis;
                  of further levels ``scales_1``, ``scales_2``, ...
 ``zero_points``  as large as ``scales``: integers like ``weight``, or floats like ``scales``
+``offsets``      of the first level, in its blocks and dtype; of further levels ``offsets_1``, ... Since op 1.4
 ``permutation``  int32 [in]: column j of ``weight`` is multiplied with element ``permutation[j]`` of the input
 ``input_scale``  float32 [], of inputs that are quantized statically
 ===============  ======================================================================================================
 
-``w[o, i] = (weight[o, i] - zero_point) * scale * scale_1 * ...`` with the values of the blocks that hold (o, i).
+``w[o, i] = (weight[o, i] - zero_point) * scale * scale_1 * ...``, or with offsets ``w[o, i] = weight[o, i] * scale *
+scale_1 * ... + offset * offset_1 * ...``, with the values of the blocks that hold (o, i).
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ class ScaleLevel(msgspec.Struct, frozen=True):
     """One level of scales over a weight [out, in].
 
     Attributes:
-        dtype: Dtype of the scales.
+        dtype: Dtype of the scales; ``uint8`` and ``int8`` are whole numbers of a coarser level's. Since op 1.4.
         block: Elements a scale covers as (out, in); 0 means the whole axis.
     """
 
@@ -52,11 +54,12 @@ class WeightScheme(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         element: Open id of the element type: ``"dense"`` (the layer's dtype), ``"int8"``, ``"int4"``, ``"e4m3fn"``, ...
         scales: Levels of scales, finest first.
-        zero_point: None, ``"int"`` or ``"float"``.
+        zero_point: None, ``"int"``, ``"float"`` or, since op 1.4, ``"offset"``: what is added is stored instead.
         permuted: The input axis is permuted; canonical tensor ``"permutation"`` int32 [in].
-        activation: None, ``"static"`` or ``"dynamic"``: the input is rounded to multiples of a scale before it is
-            multiplied, to nearest, ties to even. The scale is ``input_scale``, or each row (token) has its own: its
-            largest magnitude over the largest number of ``activation_element``. Rows of zeros stay zeros.
+        activation: None, ``"static"`` or ``"dynamic"``: the input becomes a scale times numbers of
+            ``activation_element`` before it is multiplied, to nearest, ties to even. The scale is ``input_scale``, or
+            each row (token) has its own: its largest magnitude over the element type's largest number. Rows of zeros
+            stay zeros.
         activation_element: Element type of quantized inputs; of ``"int8"`` the numbers from -127 to 127 are used.
         codebook: Size of the codebook, 0 for none.
         opaque: Id of a byte format that only the quantization plugin's reference dequantizer understands.
@@ -75,7 +78,9 @@ class WeightScheme(msgspec.Struct, frozen=True, kw_only=True):
         """All of it in one line, for plans and errors: ``"int4, float32 scales of (1, 32), int zero points"``."""
         words = [self.opaque or self.element]
         words += [f"{level.dtype} scales of ({level.block[0]}, {level.block[1]})" for level in self.scales]
-        words += [f"{self.zero_point} zero points"] if self.zero_point else []
+        words += ["offsets" if self.zero_point == "offset" else f"{self.zero_point} zero points"] * bool(
+            self.zero_point
+        )
         words += [f"codebook of {self.codebook}"] if self.codebook else []
         words += ["permuted inputs"] if self.permuted else []
         words += [f"{self.activation} {self.activation_element} inputs"] if self.activation else []

@@ -1,24 +1,20 @@
-"""Weights as a quantization method stores them: what it says of a layer, and canonical tensors of what it quantizes."""
+"""What a quantization method says of a weight's modules, and the canonical tensors that it makes of them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from types import MappingProxyType
 
-import msgspec
 import torch
 from torch import Tensor
 
 from kernelet.contracts.op import WeightScheme
 from kernelet.contracts.quant import QuantizationMethod, QuantLayer
-from kernelet.errors import PluginError, UnsupportedModelError
-
-OF_THE_INPUT = ("permutation", "input_scale")
-"""Canonical tensors that all rows share."""
-
+from kernelet.errors import KerneletError, PluginError
+from kernelet.layers.canonical import Canonical, blocks, form, stack
 
 SCALE_BYTES: Mapping[str, int] = MappingProxyType({"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2})
 """Of a scale; of other dtypes 1."""
@@ -32,38 +28,63 @@ class Module:
     rows: int
 
 
-def ask(method: QuantizationMethod, name: str, modules: Sequence[Module]) -> WeightScheme | None:
-    """How a weight that is made of these modules is stored; None: unquantized.
+def ask(method: QuantizationMethod, layer: QuantLayer) -> WeightScheme | None:
+    """How a module's weight is stored; None: unquantized.
 
     Raises:
-        UnsupportedModelError: the method stores them differently.
+        UnsupportedModelError: it cannot be stored so.
         PluginError: the method answers something else than a scheme.
     """
-    answers = {module.layer.name: method.scheme(module.layer) for module in modules}
-    for module, answer in answers.items():
-        if answer is not None and not isinstance(answer, WeightScheme):
-            raise PluginError(
-                f"{type(method).__module__}:{type(method).__qualname__}.scheme({module}) returned "
-                f"{type(answer).__name__}, not WeightScheme or None"
-            )
-    first = next(iter(answers.values()))
-    if any(answer != first for answer in answers.values()):
-        said = ", ".join(f"{one} {'unquantized' if how is None else how.describe()}" for one, how in answers.items())
-        raise UnsupportedModelError(
-            f"{name} is computed as one weight, and its parts are stored differently: {said}. "
-            f"Quantize all of them in the same way, or none"
+    answer: object = method.scheme(layer)
+    if answer is not None and not isinstance(answer, WeightScheme):
+        raise PluginError(
+            f"{_name(method)}.scheme({layer.name}) returned {type(answer).__name__}, not WeightScheme or None"
         )
-    return first if first is None or len(modules) == 1 else _a_row(first)
+    return answer
 
 
-def canonical_tensors(
+def make_canonical(
+    method: QuantizationMethod, layer: QuantLayer, stored: Mapping[str, Tensor], shape: tuple[int, ...]
+) -> dict[str, Tensor]:
+    """Canonical tensors of one module, checked.
+
+    Args:
+        method: Who knows how it is stored.
+        layer: The module.
+        stored: What it is made from.
+        shape: [out, in] of the weight in ``stored``.
+
+    Raises:
+        WeightsError: a tensor is damaged.
+        PluginError: the method fails, or makes something else than its scheme says.
+    """
+    scheme = method.scheme(layer)
+    assert scheme is not None
+    try:
+        made = dict(method.canonical(layer, stored))
+    except KerneletError:
+        raise
+    except Exception as error:
+        raise PluginError(
+            f"{_name(method)}.canonical({layer.name}) failed for {_shapes(stored)}: {type(error).__name__}: {error}"
+        ) from error
+    expected = form(scheme, shape)
+    found = {name: tuple(tensor.shape) for name, tensor in made.items()}
+    if found != expected:
+        raise PluginError(
+            f"{_name(method)}.canonical({layer.name}) made {found}, but {scheme.describe()} of {shape} is {expected}"
+        )
+    return made
+
+
+def quantize(
     method: QuantizationMethod, scheme: WeightScheme, modules: Sequence[Module], weight: Tensor
 ) -> dict[str, Tensor]:
     """Quantizes an unquantized weight, module by module.
 
     Args:
         method: Who quantizes.
-        scheme: What ``ask`` said.
+        scheme: What the method says of each module.
         modules: What the rows of the weight are of; where it is one of experts, those of each expert in turn.
         weight: [out, in] or [experts, out, in] of this rank.
 
@@ -72,14 +93,22 @@ def canonical_tensors(
     """
     if weight.dim() == 3:
         each = len(modules) // len(weight)
-        made = [
-            canonical_tensors(method, scheme, modules[index * each : (index + 1) * each], expert)
+        return stack_experts(
+            quantize(method, scheme, modules[index * each : (index + 1) * each], expert)
             for index, expert in enumerate(weight)
-        ]
-        return {name: torch.stack([one[name] for one in made]) for name in made[0]}
+        )
     pieces = weight.split([module.rows for module in modules])
-    made = [_quantize(method, module, piece) for module, piece in zip(modules, pieces, strict=True)]
-    return made[0] if len(made) == 1 else _stack(scheme, modules, made)
+    made = [
+        make_canonical(method, module.layer, {"weight": piece}, tuple(piece.shape))
+        for module, piece in zip(modules, pieces, strict=True)
+    ]
+    return stack(scheme, [module.layer.name for module in modules], made)
+
+
+def stack_experts(experts: Iterable[Canonical]) -> dict[str, Tensor]:
+    """Canonical tensors of experts as one weight [experts, out, in]."""
+    made = list(experts)
+    return {name: torch.stack([one[name] for one in made]) for name in made[0]}
 
 
 def stored_bytes(scheme: WeightScheme, shape: tuple[int, ...], itemsize: int) -> int:
@@ -93,11 +122,11 @@ def stored_bytes(scheme: WeightScheme, shape: tuple[int, ...], itemsize: int) ->
     bits = _bits(scheme.element) or 8 * itemsize
     total = prod(shape) * bits
     for index, level in enumerate(scheme.scales):
-        blocks = prod(shape[:-2]) * prod(_blocks(shape[-2:], level.block))
+        count = prod(shape[:-2]) * prod(blocks(shape[-2:], level.block))
         scale = 8 * SCALE_BYTES.get(level.dtype, 1)
-        total += blocks * scale
-        if index == 0 and scheme.zero_point is not None:
-            total += blocks * (bits if scheme.zero_point == "int" else scale)
+        total += count * scale
+        if scheme.zero_point == "offset" or (index == 0 and scheme.zero_point is not None):
+            total += count * (bits if scheme.zero_point == "int" else scale)
     return -(-total // 8)
 
 
@@ -109,53 +138,9 @@ def _bits(element: str) -> int:
     return int(found[1]) if found else 0
 
 
-def _quantize(method: QuantizationMethod, module: Module, weight: Tensor) -> dict[str, Tensor]:
-    """Canonical tensors of one module, checked."""
-    scheme = method.scheme(module.layer)
-    assert scheme is not None
-    shape = tuple(weight.shape)
-    made = dict(method.canonical(module.layer, {"weight": weight}))
-    expected = {"weight": shape} | {name: _blocks(shape, block) for name, block in _levels(scheme)}
-    expected |= {"permutation": shape[1:]} if scheme.permuted else {}
-    expected |= {"input_scale": ()} if scheme.activation == "static" else {}
-    found = {name: tuple(tensor.shape) for name, tensor in made.items()}
-    if found != expected:
-        who = f"{type(method).__module__}:{type(method).__qualname__}"
-        raise PluginError(
-            f"{who}.canonical({module.layer.name}) made {found}, but {scheme.describe()} of {shape} is {expected}"
-        )
-    return made
+def _name(method: QuantizationMethod) -> str:
+    return f"{type(method).__module__}:{type(method).__qualname__}"
 
 
-def _stack(scheme: WeightScheme, modules: Sequence[Module], made: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """Puts the rows of several modules below each other."""
-    stacked: dict[str, Tensor] = {}
-    for name, first in made[0].items():
-        pieces = [one[name] for one in made]
-        if name in OF_THE_INPUT:
-            if any(not torch.equal(first, piece) for piece in pieces):
-                names = ", ".join(module.layer.name for module in modules)
-                raise UnsupportedModelError(f"{names} are computed as one weight, and each has a {name} of its own")
-            stacked[name] = first
-        elif dict(_levels(scheme)).get(name, (0, 0))[0] == 1:
-            rows = [max(len(piece), module.rows) for piece, module in zip(pieces, modules, strict=True)]
-            stacked[name] = torch.cat([piece.expand(count, -1) for piece, count in zip(pieces, rows, strict=True)])
-        else:
-            stacked[name] = torch.cat(pieces)
-    return stacked
-
-
-def _blocks(shape: tuple[int, ...], block: tuple[int, int]) -> tuple[int, ...]:
-    return tuple(-(-size // over) if over else 1 for size, over in zip(shape, block, strict=True))
-
-
-def _a_row(scheme: WeightScheme) -> WeightScheme:
-    """The scheme of stacked weights: a scale of a whole column of blocks becomes one a row."""
-    blocks = [(level.block[0] or 1, level.block[1]) for level in scheme.scales]
-    levels = [msgspec.structs.replace(level, block=block) for level, block in zip(scheme.scales, blocks, strict=True)]
-    return msgspec.structs.replace(scheme, scales=tuple(levels))
-
-
-def _levels(scheme: WeightScheme) -> list[tuple[str, tuple[int, int]]]:
-    named = [("scales" if index == 0 else f"scales_{index}", level.block) for index, level in enumerate(scheme.scales)]
-    return [*named, *([("zero_points", scheme.scales[0].block)] if scheme.zero_point and scheme.scales else [])]
+def _shapes(tensors: Mapping[str, Tensor]) -> str:
+    return ", ".join(f"{name} {tensor.dtype} {list(tensor.shape)}" for name, tensor in tensors.items())

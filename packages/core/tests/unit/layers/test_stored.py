@@ -9,7 +9,7 @@ from kernelet.contracts.op import DENSE, ScaleLevel, WeightScheme
 from kernelet.contracts.quant import QuantizationMethod, QuantLayer
 from kernelet.errors import PluginError, UnsupportedModelError
 from kernelet.layers.stored import Module, ask, canonical_tensors, stored_bytes
-from kernelet.testing.weight_kernel.reference import dequantize
+from kernelet.testing.weight_kernel import dequantize, make_weights
 
 ROWS = WeightScheme(element="int8", scales=(ScaleLevel("float32", (1, 0)),))
 WHOLE = WeightScheme(element="int8", scales=(ScaleLevel("float32", (0, 0)),))
@@ -70,6 +70,23 @@ def test_rows_of_several_modules_are_put_below_each_other(own):
     assert torch.equal(dequantize(alone, own), pieces[0])
 
 
+def test_offsets_of_several_modules_are_put_below_each_other():
+    levels = (ScaleLevel("uint8", (1, 2)), ScaleLevel("float32", (0, 0)))
+    own = WeightScheme(element="uint4", scales=levels, zero_point="offset")
+
+    class Offset(Method):
+        def canonical(self, layer, stored):
+            seed, shape = int(stored["weight"][0, 0]), tuple(stored["weight"].shape)
+            return make_weights(own, shape, torch.float32, seed)
+
+    method, parts = Offset({"m0": own, "m1": own}), modules(2, 4)
+    scheme = ask(method, "qkv", parts)
+    given = [torch.full((2, 5), 7), torch.full((4, 5), 8)]
+    found = canonical_tensors(method, scheme, parts, torch.cat(given))
+    pieces = [dequantize(method.canonical(None, {"weight": weight}), own) for weight in given]
+    assert torch.equal(dequantize(found, scheme), torch.cat(pieces))
+
+
 def test_experts_are_stacked():
     method = Method({"m0": ROWS, "m1": ROWS})
     weight = torch.randn(3, 6, 5)
@@ -123,6 +140,14 @@ def test_tensors_of_another_form_are_refused(made, match):
         (
             WeightScheme(element="e2m1", scales=(ScaleLevel("e4m3fn", (1, 16)), ScaleLevel("float32", (0, 0)))),
             2 * (60 + 9 + 4),
+        ),
+        (
+            WeightScheme(
+                element="uint4",
+                scales=(ScaleLevel("uint8", (1, 32)), ScaleLevel("float16", (1, 256))),
+                zero_point="offset",
+            ),
+            2 * (60 + 2 * 3 * (2 + 2)),
         ),
         (WeightScheme(element="nf4", scales=(ScaleLevel("float32", (1, 0)),)), 2 * (60 + 12)),
     ],

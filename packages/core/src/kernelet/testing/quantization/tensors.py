@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from kernelet.contracts.op import WeightScheme
-from kernelet.testing.weight_kernel.reference import ELEMENTS, blocks_of, scales_name
+from kernelet.testing.weight_kernel.reference import ELEMENTS, blocks_of, offsets_name, scales_name
 
 
 def misfit(found: Mapping[str, Tensor], scheme: WeightScheme, shape: tuple[int, ...]) -> str:
@@ -19,7 +19,9 @@ def misfit(found: Mapping[str, Tensor], scheme: WeightScheme, shape: tuple[int, 
     for index, level in enumerate(scheme.scales):
         named = ELEMENTS.get(level.dtype) or getattr(torch, level.dtype)
         wanted[scales_name(index)] = (blocks_of(level, shape), named)
-    if scheme.zero_point is not None:
+        if scheme.zero_point == "offset":
+            wanted[offsets_name(index)] = wanted[scales_name(index)]
+    if scheme.zero_point in {"int", "float"}:
         blocks, dtype = wanted["scales"]
         wanted["zero_points"] = (blocks, ELEMENTS.get(scheme.element) if scheme.zero_point == "int" else dtype)
     if scheme.permuted:

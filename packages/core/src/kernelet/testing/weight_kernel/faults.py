@@ -90,7 +90,7 @@ class NoBias(Dense):
 
 class NoZeroPoints(ReferenceKernel):
     def prepare(self, weights: Mapping[str, Tensor]) -> Tensor:
-        if self.scheme.zero_point is None:
+        if self.scheme.zero_point in {None, "offset"}:
             return super().prepare(weights)
         return dequantize(weights, msgspec.structs.replace(self.scheme, zero_point=None))
 
@@ -100,6 +100,27 @@ class FinestScalesOnly(ReferenceKernel):
         if len(self.scheme.scales) < 2:
             return super().prepare(weights)
         return dequantize(weights, msgspec.structs.replace(self.scheme, scales=self.scheme.scales[:1]))
+
+
+class NoOffsets(ReferenceKernel):
+    def prepare(self, weights: Mapping[str, Tensor]) -> Tensor:
+        if self.scheme.zero_point != "offset":
+            return super().prepare(weights)
+        return dequantize(weights, msgspec.structs.replace(self.scheme, zero_point=None))
+
+
+class FinestOffsetsOnly(ReferenceKernel):
+    def prepare(self, weights: Mapping[str, Tensor]) -> Tensor:
+        ones = {name: torch.ones_like(tensor) for name, tensor in weights.items() if name.startswith("offsets_")}
+        return super().prepare({**weights, **ones})
+
+
+class SubScalesWithoutSigns(ReferenceKernel):
+    def prepare(self, weights: Mapping[str, Tensor]) -> Tensor:
+        scales = weights.get("scales")
+        if scales is None or scales.dtype != torch.int8:
+            return super().prepare(weights)
+        return super().prepare({**weights, "scales": scales.view(torch.uint8)})
 
 
 class PermutesBackwards(ReferenceKernel):
@@ -297,6 +318,9 @@ _PLANTED: tuple[tuple[str, type[Any], str], ...] = (
     ("forgets-the-bias", NoBias, "a bias must be added once to each row"),
     ("ignores-zero-points", NoZeroPoints, "int zero points must be used as if it were dequantized"),
     ("ignores-coarse-scales", FinestScalesOnly, "(0, 0) must be used as if it were dequantized"),
+    ("ignores-offsets", NoOffsets, "float16 scales of blocks (1, 32), offsets must be used as if it were dequantized"),
+    ("ignores-coarse-offsets", FinestOffsetsOnly, "blocks (1, 256), offsets must be used as if it were dequantized"),
+    ("reads-sub-scales-without-signs", SubScalesWithoutSigns, "float16 scales of blocks (1, 256) must be used as if"),
     ("permutes-backwards", PermutesBackwards, "permuted inputs must be used as if it were dequantized"),
     ("needs-a-row", NeedsRows, "any number of rows must work"),
     ("changes-its-input", ClampsInPlace, "input and bias must not be changed"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 from types import MappingProxyType
 
 import torch
@@ -20,13 +21,18 @@ ELEMENTS: Mapping[str, torch.dtype] = MappingProxyType(
 LARGEST: Mapping[str, float] = MappingProxyType({"int8": 127.0, "e4m3fn": 448.0, "e5m2": 57344.0})
 """Largest number of an element type, for inputs that are rounded to it."""
 
-SCALES = ("float64", "float32", "bfloat16", "float16", "e4m3fn", "e5m2")
+SCALES = ("float64", "float32", "bfloat16", "float16", "e4m3fn", "e5m2", "uint8", "int8")
 """Dtypes of scales."""
 
 
 def scales_name(level: int) -> str:
     """Name of a level's canonical tensor."""
     return f"scales_{level}" if level else "scales"
+
+
+def offsets_name(level: int) -> str:
+    """Name of what is added at a level."""
+    return f"offsets_{level}" if level else "offsets"
 
 
 def blocks_of(level: ScaleLevel, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -48,7 +54,7 @@ def no_reference(scheme: WeightScheme) -> str:
     """Why weights of a scheme have no canonical form here; empty if they have one."""
     known: Mapping[str, tuple[object, tuple[object, ...]]] = {
         "element": (scheme.element, ("dense", *ELEMENTS)),
-        "zero_point": (scheme.zero_point, (None, "int", "float") if scheme.scales else (None,)),
+        "zero_point": (scheme.zero_point, (None, "int", "float", "offset") if scheme.scales else (None,)),
         "activation": (scheme.activation, (None, "static", "dynamic")),
         "activation_element": (scheme.activation_element, (*LARGEST,) if scheme.activation else (None, *LARGEST)),
         "codebook": (scheme.codebook, (0,)),
@@ -70,10 +76,14 @@ def dequantize(weights: Mapping[str, Tensor], scheme: WeightScheme) -> Tensor:
     stored = weights["weight"]
     shape = tuple(stored.shape)
     values = stored.double()
-    if scheme.zero_point is not None:
+    if scheme.zero_point in {"int", "float"}:
         values = values - spread(weights["zero_points"], scheme.scales[0], shape)
     for index, level in enumerate(scheme.scales):
         values = values * spread(weights[scales_name(index)], level, shape)
+    if scheme.zero_point == "offset":
+        values = values + prod(
+            spread(weights[offsets_name(index)], level, shape) for index, level in enumerate(scheme.scales)
+        )
     if not scheme.permuted:
         return values
     order = weights["permutation"].long().unsqueeze(-2).expand(shape)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import prod
+from types import MappingProxyType
 
 import msgspec
 import torch
 from torch import Tensor
 
 from kernelet.contracts.op import DENSE, ScaleLevel, WeightScheme
-from kernelet.testing.weight_kernel.reference import ELEMENTS, blocks_of, scales_name
+from kernelet.testing.weight_kernel.reference import ELEMENTS, LARGEST, blocks_of, offsets_name, scales_name
 
 ROWS, WHOLE = (1, 0), (0, 0)
 GROUPS, WIDE_GROUPS, TILES = (1, 32), (1, 128), (128, 128)
+SMALL, SUPER = (1, 16), (1, 256)
+WHOLE_SCALES: Mapping[str, float] = MappingProxyType({"uint8": 40.0, "int8": 24.0})
+"""Typical sub-scales that are whole numbers."""
 
 
 def _of(element: str, *levels: tuple[str, tuple[int, int]], zero_point: str | None = None) -> WeightScheme:
@@ -42,14 +46,24 @@ SCHEMES: tuple[WeightScheme, ...] = (
     _of("e4m3fn", ("float32", WHOLE)),
     _of("e4m3fn", ("float32", TILES)),
     _of("e5m2", ("float32", WHOLE)),
-    _of("int4", ("e4m3fn", (1, 16)), ("float32", WHOLE)),
+    _of("int4", ("e4m3fn", SMALL), ("float32", WHOLE)),
+    _of("uint4", ("float16", GROUPS), zero_point="offset"),
+    _of("uint5", ("float16", GROUPS), zero_point="offset"),
+    _of("uint2", ("uint8", SMALL), ("float16", SUPER), zero_point="offset"),
+    _of("int3", ("int8", SMALL), ("float16", SUPER)),
+    _of("uint4", ("uint8", GROUPS), ("float16", SUPER), zero_point="offset"),
+    _of("int6", ("int8", SMALL), ("float16", SUPER)),
     msgspec.structs.replace(_INT8, activation="dynamic", activation_element="int8"),
     msgspec.structs.replace(_INT8, activation="static", activation_element="int8"),
     msgspec.structs.replace(_INT4, activation="dynamic", activation_element="int8"),
     msgspec.structs.replace(
         _of("int4", ("bfloat16", GROUPS), zero_point="int"), activation="dynamic", activation_element="int8"
     ),
+    msgspec.structs.replace(
+        _of("uint4", ("float16", GROUPS), zero_point="offset"), activation="dynamic", activation_element="int8"
+    ),
     msgspec.structs.replace(_FLOAT8, activation="dynamic", activation_element="e4m3fn"),
+    msgspec.structs.replace(_FLOAT8, activation="static", activation_element="e4m3fn"),
 )
 """What a kernel is asked whether it supports."""
 
@@ -59,7 +73,7 @@ def describe(scheme: WeightScheme) -> str:
     words = [scheme.opaque or scheme.element]
     words += [f"{level.dtype} scales of blocks {level.block}" for level in scheme.scales]
     if scheme.zero_point:
-        words.append(f"{scheme.zero_point} zero points")
+        words.append("offsets" if scheme.zero_point == "offset" else f"{scheme.zero_point} zero points")
     if scheme.permuted:
         words.append("permuted inputs")
     if scheme.activation:
@@ -96,10 +110,18 @@ def make_weights(scheme: WeightScheme, shape: tuple[int, ...], dtype: torch.dtyp
     stored, spread = _elements(scheme.element, shape, generator)
     weights = {"weight": stored}
     for index, level in enumerate(scheme.scales):
-        drawn = 0.5 + torch.rand(blocks_of(level, shape), generator=generator, dtype=torch.float64)
-        unit = 1.0 if index < len(scheme.scales) - 1 else size / spread
-        weights[scales_name(index)] = (drawn * unit).to(_dtype(level.dtype))
-    if scheme.zero_point is not None:
+        whole = level.dtype in WHOLE_SCALES
+        size /= WHOLE_SCALES[level.dtype] if whole else 1
+        last = index == len(scheme.scales) - 1
+        names = {scales_name(index): size / spread}
+        names |= {offsets_name(index): -size} if scheme.zero_point == "offset" else {}
+        for name, unit in names.items():
+            drawn = 0.5 + torch.rand(blocks_of(level, shape), generator=generator, dtype=torch.float64)
+            made = drawn * (unit if last else WHOLE_SCALES.get(level.dtype, 1))
+            if level.dtype == "int8":
+                made *= torch.randint(0, 2, made.shape, generator=generator) * 2 - 1
+            weights[name] = (made.round() if whole else made).to(_dtype(level.dtype))
+    if scheme.zero_point in {"int", "float"}:
         blocks = blocks_of(scheme.scales[0], shape)
         points, _ = _elements(scheme.element, blocks, generator)
         shifted = points.double() / 2
@@ -110,8 +132,7 @@ def make_weights(scheme: WeightScheme, shape: tuple[int, ...], dtype: torch.dtyp
         orders = [torch.randperm(shape[-1], generator=generator) for _ in range(prod(shape[:-2]))]
         weights["permutation"] = torch.stack(orders).to(torch.int32).view(*shape[:-2], shape[-1])
     if scheme.activation == "static":
-        largest = 127.0 if scheme.activation_element == "int8" else 448.0
-        weights["input_scale"] = torch.tensor(5.0 / largest)
+        weights["input_scale"] = torch.tensor(5.0 / LARGEST[scheme.activation_element or ""])
     return weights
 
 

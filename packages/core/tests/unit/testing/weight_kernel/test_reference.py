@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import torch
 
@@ -30,6 +32,28 @@ def test_dequantize_is_its_formula_element_by_element():
             scale = float(weights["scales"][row // 2, column // 3]) * float(weights["scales_1"][0, column // 4])
             place = int(weights["permutation"][column])
             assert float(found[row, place]) == pytest.approx(stored * scale)
+
+
+def test_offsets_are_added_to_what_was_scaled():
+    fine, coarse = ScaleLevel("uint8", (1, 3)), ScaleLevel("float16", (0, 4))
+    scheme = WeightScheme(element="uint4", scales=(fine, coarse), zero_point="offset", permuted=True)
+    generator = torch.Generator().manual_seed(0)
+    weights = {
+        "weight": torch.randint(0, 16, (2, 5, 7), dtype=torch.uint8, generator=generator),
+        "scales": torch.randint(1, 200, (2, 5, 3), dtype=torch.uint8, generator=generator),
+        "scales_1": torch.rand(2, 1, 2, generator=generator).half(),
+        "offsets": torch.randint(1, 200, (2, 5, 3), dtype=torch.uint8, generator=generator),
+        "offsets_1": -torch.rand(2, 1, 2, generator=generator).half(),
+        "permutation": torch.stack([torch.randperm(7, generator=generator, dtype=torch.int32) for _ in range(2)]),
+    }
+    found = dequantize(weights, scheme)
+    for expert, row, column in itertools.product(range(2), range(5), range(7)):
+        values = {name: tensor.double() for name, tensor in weights.items()}
+        small, large = (expert, row, column // 3), (expert, 0, column // 4)
+        scaled = values["weight"][expert, row, column] * values["scales"][small] * values["scales_1"][large]
+        added = values["offsets"][small] * values["offsets_1"][large]
+        place = int(weights["permutation"][expert, column])
+        assert float(found[expert, row, place]) == pytest.approx(float(scaled + added))
 
 
 def test_small_floats_and_float_zero_points():

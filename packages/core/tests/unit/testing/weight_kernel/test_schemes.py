@@ -9,8 +9,8 @@ from kernelet.testing.weight_kernel.schemes import SCHEMES, describe, make_weigh
 
 
 def test_schemes_differ_and_cover_each_property():
-    assert len(set(SCHEMES)) == len({describe(scheme) for scheme in SCHEMES}) == len(SCHEMES) == 22
-    assert {scheme.zero_point for scheme in SCHEMES} == {None, "int", "float"}
+    assert len(set(SCHEMES)) == len({describe(scheme) for scheme in SCHEMES}) == len(SCHEMES) == 30
+    assert {scheme.zero_point for scheme in SCHEMES} == {None, "int", "float", "offset"}
     assert {scheme.permuted for scheme in SCHEMES} == {True, False}
     assert {scheme.activation for scheme in SCHEMES} == {None, "static", "dynamic"}
     assert {len(scheme.scales) for scheme in SCHEMES} == {0, 1, 2}
@@ -37,6 +37,20 @@ def test_weights_have_the_canonical_form_and_a_useful_size(scheme, shape):
     for name, tensor in weights.items():
         assert torch.equal(tensor.double(), again[name].double())
     assert not torch.equal(other["weight"].double(), weights["weight"].double())
+
+
+def test_offsets_and_sub_scales_by_name_and_dtype():
+    levels = (ScaleLevel("uint8", (1, 16)), ScaleLevel("int8", (1, 32)), ScaleLevel("float16", (1, 256)))
+    scheme = WeightScheme(element="uint2", scales=levels, zero_point="offset")
+    weights = make_weights(scheme, (2, 8, 300), torch.float32, seed=0)
+    wanted = {"": (torch.uint8, 19), "_1": (torch.int8, 10), "_2": (torch.float16, 2)}
+    assert {name: (tensor.dtype, tuple(tensor.shape)) for name, tensor in weights.items() if name != "weight"} == {
+        f"{name}{end}": (dtype, (2, 8, count))
+        for end, (dtype, count) in wanted.items()
+        for name in ("scales", "offsets")
+    }
+    assert min(int(weights["scales"].min()), int(weights["offsets"].min())) >= 20
+    assert {int(sign) for sign in weights["scales_1"].sign().unique()} == {-1, 1}
 
 
 def test_canonical_tensors_by_name_and_dtype():

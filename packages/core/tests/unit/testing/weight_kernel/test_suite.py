@@ -17,7 +17,7 @@ class TestReference(WeightKernelSuite):
         return Offered(offer=offer, settings=Settings(plugin="x"), target=ReferenceKernel)
 
     def test_every_scheme_was_tried(self, cases):
-        assert len(cases) == 3 * 22 * 2
+        assert len(cases) == 3 * 30 * 2
 
 
 def test_a_suite_without_its_fixture_says_which():
