@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kernelet.contracts.offer import Offer, Settings
+from kernelet.contracts.offer import NO_OPTIONS, Offer, Schema, Settings
 from kernelet.contracts.op import Role, WeightScheme
 
 if TYPE_CHECKING:
@@ -33,10 +33,26 @@ class QuantOffer(Offer):
         names: What ``quant_method`` may be in checkpoints that it reads; ``--quantization`` takes them too, beside the
             offer's own name. Empty: it reads no quantized checkpoint.
         online: It quantizes the weights of an unquantized checkpoint while they are loaded, if it is named.
+        config_files: Files beside config.json, in JSON, that hold the configuration where config.json has none. A
+            ``quant_method`` that is missing there is the offer's name. Since quant 1.1.
     """
 
     names: tuple[str, ...] = ()
     online: bool = False
+    config_files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuantizerOffer(Offer):
+    """Writes checkpoints of a format. ``target`` is a ``kernelet.contracts.quantizing.Quantizer``. Since quant 1.1.
+
+    Attributes:
+        calibrated: It asks what modules are given while text runs.
+        options: Options of writing, apart from those of the plugin; ``kernelet quantize --option KEY=VALUE``.
+    """
+
+    calibrated: bool = False
+    options: Schema = field(default_factory=lambda: NO_OPTIONS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +66,8 @@ class QuantLayer:
         dtype: The dtype that the model computes in.
         head: It makes the logits.
         router: It chooses experts.
+        tied: The embedding and the head are one weight, which the checkpoint has under the embedding's name. Since
+            quant 1.1.
     """
 
     name: str
@@ -58,6 +76,7 @@ class QuantLayer:
     dtype: str
     head: bool = False
     router: bool = False
+    tied: bool = False
 
 
 class QuantizationMethod(ABC):
@@ -95,6 +114,10 @@ class QuantizationMethod(ABC):
         """What it may hold of one besides ``stored``, e.g. under another name that writers use. Since quant 1.1."""
         return ()
 
+    def ignored(self) -> Mapping[str, str]:
+        """Tensors of a checkpoint that no weight needs: reasons by regular expression of the whole name. Quant 1.1."""
+        return {}
+
     @abstractmethod
     def canonical(self, layer: QuantLayer, stored: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         """Canonical tensors of a quantized module, in the form that ``scheme`` says.
@@ -119,6 +142,80 @@ class QuantizationMethod(ABC):
     def unused(self) -> Sequence[str]:
         """What of the options or the configuration no module matched, once all were asked; each becomes a warning."""
         return ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class KVCacheOffer(Offer):
+    """A way to keep keys and values, for ``--kv-cache-dtype``. ``target``: a ``KVCacheMethod``. Since quant 1.1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KVCacheScheme:
+    """How keys and values of a layer are kept. Since quant 1.1.
+
+    Attributes:
+        element: ``AttentionSpec.cache_dtype``: ``"e4m3fn"``, ``"int8"``.
+        scales: ``AttentionSpec.cache_scales``: ``"tensor"``, ``"token_head"``.
+    """
+
+    element: str
+    scales: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class KVCacheLayer:
+    """An attention layer. Since quant 1.1.
+
+    Attributes:
+        name: Its name in the checkpoint: ``"model.layers.0.self_attn"``.
+        num_kv_heads: Key and value heads of this rank.
+        head_size: Size of a head.
+        dtype: The dtype that the model computes in.
+        window: Tokens that are seen; None: all.
+    """
+
+    name: str
+    num_kv_heads: int
+    head_size: int
+    dtype: str
+    window: int | None = None
+
+
+class KVCacheMethod(ABC):
+    """How the keys and values of one model are kept. One instance a worker. Since quant 1.1."""
+
+    def __init__(self, settings: Settings, model: ModelConfig) -> None:
+        """Checks what it is given.
+
+        Raises:
+            ConfigError: an option cannot work.
+        """
+        self.settings = settings
+        self.model = model
+
+    @abstractmethod
+    def scheme(self, layer: KVCacheLayer) -> KVCacheScheme | None:
+        """How a layer's keys and values are kept; None: in the dtype that it computes in."""
+
+    def stored(self, layer: KVCacheLayer) -> Sequence[str]:
+        """What a checkpoint may hold for a layer: names of tensors, after the layer's own and a dot.
+
+        A checkpoint need not have them. The core ignores those that end in ``k_scale``, ``v_scale`` and ``kv_scale``
+        where nobody asks for them; others of its tensors must have a weight to go to.
+        """
+        return ()
+
+    def scales(self, layer: KVCacheLayer, stored: Mapping[str, Tensor]) -> tuple[float, float]:
+        """What stored keys and values are multiplied by, where the scheme has scales of a tensor.
+
+        Args:
+            layer: The layer.
+            stored: What the checkpoint has of the tensors that ``stored`` names.
+
+        Raises:
+            WeightsError: a tensor cannot be that; names it.
+        """
+        return (1.0, 1.0)
 
 
 class ModulePatterns:

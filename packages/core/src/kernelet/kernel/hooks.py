@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kernelet.contracts.op import OpOffer, WeightKernelOffer
     from kernelet.contracts.parsing import ReasoningParserOffer, ToolParserOffer
     from kernelet.contracts.platform import PlatformOffer
-    from kernelet.contracts.quant import QuantOffer
+    from kernelet.contracts.quant import KVCacheOffer, QuantizerOffer, QuantOffer
     from kernelet.contracts.sampling import LogitsProcessorOffer
     from kernelet.contracts.serving import EndpointOffer, ServerOffer
     from kernelet.contracts.stats import StatLoggerOffer
@@ -95,6 +95,12 @@ class ModelHooks(_Domain):
 class QuantHooks(_Domain):
     def quantization_methods(self) -> list[Answer[Sequence[QuantOffer]]]:
         return self._host.call("kernelet_quantization_methods")
+
+    def quantizers(self) -> list[Answer[Sequence[QuantizerOffer]]]:
+        return self._host.call("kernelet_quantizers")
+
+    def kv_cache_methods(self) -> list[Answer[Sequence[KVCacheOffer]]]:
+        return self._host.call("kernelet_kv_cache_methods")
 
 
 class ExecutorHooks(_Domain):

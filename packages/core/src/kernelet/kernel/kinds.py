@@ -16,7 +16,7 @@ from kernelet.contracts.offer import Offer
 from kernelet.contracts.op import OpOffer, WeightKernelOffer
 from kernelet.contracts.parsing import ReasoningParserOffer, ToolParserOffer
 from kernelet.contracts.platform import PlatformOffer
-from kernelet.contracts.quant import QuantOffer
+from kernelet.contracts.quant import KVCacheOffer, QuantizerOffer, QuantOffer
 from kernelet.contracts.sampling import LogitsProcessorOffer
 from kernelet.contracts.serving import EndpointOffer, ServerOffer
 from kernelet.contracts.stats import StatLoggerOffer
@@ -159,7 +159,7 @@ KINDS: tuple[Kind, ...] = (
         package="model",
         hook_name="kernelet_model_sources",
         collect=lambda hooks: hooks.model.model_sources(),
-        claims=lambda offer: tuple(offer.models),
+        claims=lambda offer: (*offer.models, *offer.patterns),
     ),
     Kind(
         offer=WeightFormatOffer,
@@ -179,6 +179,25 @@ KINDS: tuple[Kind, ...] = (
         collect=lambda hooks: hooks.quant.quantization_methods(),
         flag="--quantization",
         claims=lambda offer: tuple(dict.fromkeys((offer.name, *offer.names))),
+    ),
+    Kind(
+        offer=QuantizerOffer,
+        domain="quant",
+        label="quantizer",
+        package="quant",
+        hook_name="kernelet_quantizers",
+        collect=lambda hooks: hooks.quant.quantizers(),
+        scope="quantizer",
+    ),
+    Kind(
+        offer=KVCacheOffer,
+        domain="quant",
+        label="KV cache dtype",
+        package="quant",
+        hook_name="kernelet_kv_cache_methods",
+        collect=lambda hooks: hooks.quant.kv_cache_methods(),
+        scope="kv-cache",
+        flag="--kv-cache-dtype",
     ),
     Kind(
         offer=ExecutorOffer,

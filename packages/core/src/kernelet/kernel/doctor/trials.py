@@ -26,6 +26,7 @@ from kernelet.contracts.executor import (
     SchedulingPolicy,
 )
 from kernelet.contracts.io import IOProcessor, IOProcessorOffer
+from kernelet.contracts.lifecycle import PluginOptions
 from kernelet.contracts.model import (
     Model,
     ModelArchitectureOffer,
@@ -38,7 +39,8 @@ from kernelet.contracts.offer import Offer, Settings
 from kernelet.contracts.op import DENSE, Op, OpOffer, Support, WeightKernel, WeightKernelOffer
 from kernelet.contracts.parsing import ParserContext, ParserTable, ReasoningParserOffer, ToolParserOffer, check_table
 from kernelet.contracts.platform import Device, PlatformOffer
-from kernelet.contracts.quant import QuantizationMethod, QuantOffer
+from kernelet.contracts.quant import KVCacheMethod, KVCacheOffer, QuantizationMethod, QuantizerOffer, QuantOffer
+from kernelet.contracts.quantizing import Quantizer
 from kernelet.contracts.sampling import LogitsProcessor, LogitsProcessorOffer
 from kernelet.contracts.serving import Endpoint, EndpointOffer, Server, ServerOffer
 from kernelet.contracts.stats import EngineInfo, StatLogger, StatLoggerOffer
@@ -47,6 +49,7 @@ from kernelet.contracts.versions import API_VERSIONS, ApiVersion
 from kernelet.errors import PluginError
 from kernelet.kernel.doctor.interfaces import check_class, check_model
 from kernelet.kernel.kinds import kind_of
+from kernelet.kernel.settings import check_options
 
 HEAD_SIZE, BLOCK_SIZE, BLOCKS, VOCABULARY, WIDTH = 64, 16, 8, 1000, 64
 """Of a model that there is not: usual sizes."""
@@ -92,6 +95,8 @@ INTERFACES: Mapping[type[Offer], type] = MappingProxyType(
         ModelSourceOffer: ModelSource,
         WeightFormatOffer: WeightReader,
         QuantOffer: QuantizationMethod,
+        QuantizerOffer: Quantizer,
+        KVCacheOffer: KVCacheMethod,
         ExecutorOffer: Executor,
         CommunicatorOffer: Communicator,
         SchedulerOffer: SchedulingPolicy,
@@ -138,7 +143,8 @@ def _device(subject: Subject) -> None:
 def _attention(subject: Subject) -> None:
     _needs_platform(subject)
     offer: AttentionOffer = subject.offer
-    for kind in sorted(offer.kinds):
+    for kind, form in ((kind, form) for kind in sorted(offer.kinds) for form in ("", *offer.cache_dtypes)):
+        cache_dtype, _, cache_scales = form.partition(":")
         spec = AttentionSpec(
             kind=kind,
             num_heads=2,
@@ -148,6 +154,8 @@ def _attention(subject: Subject) -> None:
             block_size=math.lcm(BLOCK_SIZE, offer.block_size_multiple),
             scale=1.0,
             window=BLOCK_SIZE if kind == "sliding" else None,
+            cache_dtype=cache_dtype,
+            cache_scales=cache_scales,
         )
         subject.target(spec, subject.settings)
 
@@ -194,6 +202,12 @@ def _cache_policy(subject: Subject) -> None:
 
 def _only_settings(subject: Subject) -> None:
     subject.target(subject.settings)
+
+
+def _quantizer(subject: Subject) -> None:
+    schema = check_options(PluginOptions(schema=subject.offer.options))
+    values = {key: option.default for key, option in schema.items()}
+    subject.target(Settings(plugin=subject.settings.plugin, values=values))
 
 
 @dataclass(frozen=True)
@@ -265,6 +279,7 @@ MADE: Mapping[type[Offer], Trial] = MappingProxyType(
         CacheSpecOffer: _cache_spec,
         CachePolicyOffer: _cache_policy,
         ModelSourceOffer: _only_settings,
+        QuantizerOffer: _quantizer,
         SchedulerOffer: _scheduler,
         LogitsProcessorOffer: _logits_processor,
         ToolParserOffer: _parser,

@@ -17,11 +17,12 @@ from kernelet.contracts.model import (
     WeightFormatOffer,
     WeightReader,
 )
-from kernelet.contracts.offer import Settings
+from kernelet.contracts.offer import Option, Settings
 from kernelet.contracts.op import Op, OpOffer, Support, WeightKernel, WeightKernelOffer
 from kernelet.contracts.parsing import CONTENT, ParserTable, ReasoningParserOffer, ToolParserOffer
 from kernelet.contracts.platform import PlatformOffer
-from kernelet.contracts.quant import QuantizationMethod, QuantOffer
+from kernelet.contracts.quant import KVCacheMethod, KVCacheOffer, QuantizationMethod, QuantizerOffer, QuantOffer
+from kernelet.contracts.quantizing import Quantizer
 from kernelet.contracts.sampling import LogitsProcessor, LogitsProcessorOffer
 from kernelet.contracts.serving import Endpoint, EndpointOffer, Server, ServerOffer
 from kernelet.contracts.stats import StatLogger, StatLoggerOffer
@@ -118,6 +119,19 @@ class Unquantized(QuantizationMethod):
         return {}
 
 
+class Plain(KVCacheMethod):
+    def scheme(self, layer):
+        return None
+
+
+class Bits(Quantizer):
+    def __init__(self, settings):
+        super().__init__(settings)
+        assert settings.values == {"bits": 4}
+
+    def write(self, source, folder, progress): ...
+
+
 class NoServer(Server):
     async def run(self, sockets): ...
 
@@ -152,6 +166,8 @@ GOOD = [
     (PlatformOffer(name="a", target="m:A", **PLATFORM), NullDevice, BOTH),
     (WEIGHTS, Reader, BOTH[:1]),
     (QuantOffer(name="a", target="m:A"), Unquantized, BOTH[:1]),
+    (QuantizerOffer(name="a", target="m:A", options={"bits": Option(type=int, default=4)}), Bits, BOTH),
+    (KVCacheOffer(name="a", target="m:A"), Plain, BOTH[:1]),
     (ServerOffer(name="a", target="m:A"), NoServer, BOTH),
     (EndpointOffer(name="a", target="m:A", prefix="/a"), NoEndpoint, BOTH[:1]),
     (IOProcessorOffer(name="a", target="m:A"), Distances, BOTH[:1]),
@@ -175,6 +191,7 @@ def test_every_kind_is_tried_somehow():
         ModelArchitectureOffer,
         WeightFormatOffer,
         QuantOffer,
+        KVCacheOffer,
         ExecutorOffer,
         CommunicatorOffer,
         EndpointOffer,
