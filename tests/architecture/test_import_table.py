@@ -47,6 +47,7 @@ TORCH_SUITES = {
     "model",
     "weight_format",
     "quantization",
+    "quantizer",
     "logits_processor",
     "communicator",
 }
