@@ -32,18 +32,18 @@ def writings(value: object, schema: object) -> list[str]:
 
 
 def names_of(schema: object) -> list[str]:
-    """Names of properties in the order in which a schema has them."""
+    """Names of properties in the order in which a schema has them: of ``properties``, and in its values."""
     found = {}
 
-    def look(part: object) -> None:
+    def look(part: object, *, is_value: bool = False) -> None:
         if isinstance(part, dict):
-            for name in part.get("properties", {}) if isinstance(part.get("properties"), dict) else ():
-                found.setdefault(name)
-            for each in part.values():
-                look(each)
+            properties = part if is_value else part.get("properties")
+            found.update(dict.fromkeys(properties if isinstance(properties, dict) else ()))
+            for name, each in part.items():
+                look(each, is_value=is_value or name in {"const", "enum"})
         elif isinstance(part, list):
             for each in part:
-                look(each)
+                look(each, is_value=is_value)
 
     look(schema)
     return list(found)

@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 
-from kernelet.contracts.structured import GrammarEngineOffer, GrammarRules
+from kernelet.contracts.structured import GrammarEngineOffer, GrammarRules, TokenVocabulary
 from kernelet.structured.rules import fits
 from kernelet.structured.select import in_order
 from kernelet.testing.grammar_engine.reference import byte_vocabulary
@@ -21,11 +21,12 @@ LIMIT = 2000
 
 @dataclass(frozen=True)
 class Served:
-    """An engine and its offer."""
+    """An engine, its offer, and the vocabulary that it was made for."""
 
     name: str
     offer: GrammarEngineOffer
     engine: object
+    vocabulary: TokenVocabulary
 
     def takes(self, rules: GrammarRules) -> bool:
         return fits(self.offer, rules) is None
@@ -38,7 +39,7 @@ class Served:
 def serve(name: str, vocabulary=VOCABULARY) -> Served:
     """An engine by its name."""
     offered = find_offer(f"kernelet_structured_{name}.plugin", GrammarEngineOffer)
-    return Served(name, offered.offer, offered.target(offered.settings, vocabulary))
+    return Served(name, offered.offer, offered.target(offered.settings, vocabulary), vocabulary)
 
 
 def automatic(served: list[Served], rules: GrammarRules) -> Served | None:

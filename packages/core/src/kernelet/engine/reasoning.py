@@ -70,7 +70,8 @@ class Reasoner:
         Raises:
             RequestFailedError: the parser's table cannot be used so.
         """
-        return compiled(self.parser.label, self.table, lambda text: self.token_of(text) is not None)
+        prompt = self.context.prompt
+        return compiled(self.parser.label, self.table, prompt, lambda text: self.token_of(text) is not None)
 
 
 def start_thought(parser: NamedParser, gate: ReasoningGate, token_bytes: Sequence[bytes]) -> Thought:
@@ -83,17 +84,17 @@ def start_thought(parser: NamedParser, gate: ReasoningGate, token_bytes: Sequenc
     context = ParserContext(
         prompt=gate.prompt, template_kwargs=kwargs, parses_tools=gate.parses_tools, parses_reasoning=True
     )
-    table = compiled(parser.label, parser.table(context), gate.tokens.__contains__)
+    table = compiled(parser.label, parser.table(context), gate.prompt, gate.tokens.__contains__)
     return Thought(table, gate.tokens, token_bytes)
 
 
-def compiled(label: str, table: ParserTable, is_token: Callable[[str], bool]) -> CompiledTable:
+def compiled(label: str, table: ParserTable, prompt: str, is_token: Callable[[str], bool]) -> CompiledTable:
     """A reasoning parser's table for content that is held to a form.
 
     Raises:
         RequestFailedError: it cannot be used so.
     """
     try:
-        return CompiledTable(held_content(table), is_token)
+        return CompiledTable(held_content(table, prompt), is_token)
     except ValueError as error:
         raise RequestFailedError(f"{label}: {error}") from error

@@ -122,19 +122,20 @@ def generate(grammar, seed, size=40):
 @pytest.mark.parametrize("has_parser", [True, False], ids=["parser", "no parser"])
 def test_what_is_held_is_what_the_parser_calls_content(tokens, thinking, language, has_parser):
     ended, thought = 0, 0
-    # where the marker is a token, its text is text
-    pattern = LANGUAGES[language] + ("" if has_parser and not tokens else "|<think>1")
+    # where the marker is a token, or a thought has ended, its text is text
+    pattern, anywhere = LANGUAGES[language], f"{LANGUAGES[language]}|<think>1"
     for seed in range(60):
         grammar = gated(tokens, language, thinking=thinking) if has_parser else inner_of(language)
         ids, ends = generate(grammar, seed)
         if not has_parser:
             text = b"".join(VOCABULARY.token_bytes[token_id] for token_id in ids).decode()
-            assert not ends or re.fullmatch(pattern, text)
+            assert not ends or re.fullmatch(anywhere, text)
             continue
         in_reasoning, message = parsed(tokens, ids, thinking=thinking)
         assert not (ends and in_reasoning), "who ends while it thinks has not met its constraint"
         if ends:
-            assert re.fullmatch(pattern, message.content), (ids, message)
+            wanted = anywhere if tokens or thinking or message.num_reasoning_tokens else pattern
+            assert re.fullmatch(wanted, message.content), (ids, message)
             thought += any(run.kind == REASONING for run in message.runs)
         ended += ends
     if has_parser:
@@ -217,10 +218,13 @@ def ids_of(*texts):
         (TOKENS, True, ["x", CLOSE, "\n", "\n", "\n", "\n"], 5),  # so many as may come
         (TOKENS, True, ["x", CLOSE, "\n\n", "\n\n"], 3),
         (TOKENS, True, ["x", CLOSE, "\n{"], 2),
-        (TOKENS, True, ["x", CLOSE, "\n", OPEN, "x", CLOSE, "{"], 7),  # it thinks again
+        (TOKENS, True, ["x", CLOSE, "\n", OPEN], 3),  # it does not think again
+        ({}, True, ["x", "</think>", "\n", "<think>"], 3),
+        ({}, True, ["x", "</think>", "\n", "<t"], 3),
         (TOKENS, False, ["{", "}"], 2),
         (TOKENS, False, ["\n"], 0),
         (TOKENS, False, [OPEN, "x", CLOSE, "{"], 4),
+        (TOKENS, False, [OPEN, "x", CLOSE, OPEN], 3),
         (TOKENS, False, ["{", OPEN], 1),
         (TOKENS, True, ["</think>", "{", CLOSE, "{"], 4),  # the text is no marker where that is a token
         ({}, True, ["</think", ">", "{"], 3),

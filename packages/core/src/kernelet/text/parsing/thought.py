@@ -8,11 +8,19 @@ from __future__ import annotations
 
 import codecs
 import copy
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kernelet.contracts.parsing import CONTENT, Exit, ParserTable, State, TextState, exits_of
+from kernelet.contracts.parsing import (
+    CONTENT,
+    REASONING,
+    WHITESPACE,
+    Exit,
+    ParserTable,
+    TextState,
+    exits_of,
+)
 from kernelet.text.detokenizer import Span
 from kernelet.text.parsing.draft import Draft
 from kernelet.text.parsing.machine import OutputParser
@@ -25,40 +33,48 @@ _EVERY: Final = 128
 """Tokens between two copies of the machine, from which those that are left are read again."""
 
 
-def held_content(table: ParserTable) -> ParserTable:
+def held_content(table: ParserTable, prompt: str = "") -> ParserTable:
     """A reasoning parser's table for answers whose content is held to a form.
 
-    Content ends only at its begin: where a marker opens reasoning. All else in it is as the model writes it.
+    Content ends only at its begin, where a marker opens reasoning; once reasoning has ended, in the answer or at the end
+    of the prompt, no marker opens it again. All else in it is as the model writes it.
+
+    Args:
+        table: As the parser has it.
+        prompt: The rendered prompt, or its end.
 
     Raises:
         ValueError: reasoning ends with a text that belongs to content.
     """
-    writes = {CONTENT} | {name for name, state in table.states.items() if _is_content(state)}
-    for name, state in table.states.items():
-        for exit_ in exits_of(state):
-            if exit_.keeps and exit_.to in writes and name not in writes:
+    states = {CONTENT: TextState(exits=table.content_exits), **table.states}
+    texts = {name: state for name, state in states.items() if isinstance(state, TextState)}
+    writes = {name: state for name, state in texts.items() if state.into == CONTENT}
+    thoughts = {name: state for name, state in texts.items() if state.into == REASONING}
+    for name in states.keys() - writes.keys():
+        for exit_ in exits_of(states[name]):
+            if exit_.keeps and exit_.to in writes:
                 raise ValueError(f"reasoning ends with {exit_.parts[-1]!r}, which is the begin of content")
-    states = {
-        name: replace(state, exits=_openings(state.exits, writes))
-        if isinstance(state, TextState) and name in writes
-        else state
-        for name, state in table.states.items()
-    }
-    return replace(table, states=states, content_exits=_openings(table.content_exits, writes), whole="")
+    for name, state in thoughts.items():
+        exits = (replace(one, to=_behind(one.to)) if one.to in writes else one for one in state.exits)
+        states[name] = replace(state, exits=tuple(exits))
+    for name, state in writes.items():
+        begun = tuple(replace(one, at_start=True) for one in state.exits if one.to not in writes)
+        ended = tuple(one for one in begun if one.to not in thoughts)
+        states |= {name: replace(state, exits=begun), _behind(name): replace(state, exits=ended)}
+    ends = tuple(exit_.parts[-1] for state in thoughts.values() for exit_ in state.exits if exit_.to in writes)
+    ended_before = table.start in writes and prompt.rstrip(WHITESPACE).endswith(ends)
+    return replace(
+        table,
+        content_exits=exits_of(states.pop(CONTENT)),
+        states=states,
+        start=_behind(table.start) if ended_before else table.start,
+        whole="",
+    )
 
 
-def openings(table: ParserTable) -> tuple[str, ...]:
-    """Markers that end content and begin what is none."""
-    writes = {CONTENT} | {name for name, state in table.states.items() if _is_content(state)}
-    return tuple(exit_.parts[0] for exit_ in _openings(table.content_exits, writes))
-
-
-def _openings(exits: Sequence[Exit], writes: Collection[str]) -> tuple[Exit, ...]:
-    return tuple(replace(exit_, at_start=True) for exit_ in exits if exit_.to not in writes)
-
-
-def _is_content(state: State) -> bool:
-    return isinstance(state, TextState) and state.into == CONTENT
+def _behind(name: str) -> str:
+    """The state that stands for one of content where a thought has ended."""
+    return f"{name} behind a thought"
 
 
 class Unwritten(Draft):

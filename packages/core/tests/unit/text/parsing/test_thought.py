@@ -8,7 +8,7 @@ from kernelet.contracts.parsing import CONTENT, REASONING, Exit, HeaderState, Pa
 from kernelet.text.detokenizer import Span
 from kernelet.text.parsing.machine import OutputParser
 from kernelet.text.parsing.table import CompiledTable
-from kernelet.text.parsing.thought import Thought, held_content, openings
+from kernelet.text.parsing.thought import Thought, held_content
 
 TEXTS = ["<", ">", "think", "/", "</think", "a", "\n", "<think>", "</think>", "\n\n", "> b"]
 TOKEN_BYTES = [*(text.encode() for text in TEXTS), "é".encode()[:1], "é".encode()[1:], b"", b""]
@@ -110,14 +110,36 @@ def test_what_is_taken_back_never_came(kind, ids, times, data):
     assert facts(fork) == facts(thought)
 
 
+def read(table, text):
+    parser = OutputParser(CompiledTable(table))
+    parser.push([Span(text, (1,))])
+    return parser.finish()
+
+
 def test_content_that_is_held_to_a_form_has_no_markers():
-    table = CompiledTable(held_content(tagged()))
-    parser = OutputParser(table)
-    parser.push([Span("\n<think>x</think>\n<think>y</think>{<think>a</think>}", (1,))])
-    message = parser.finish()
-    assert message.reasoning == "xy"
+    message = read(held_content(tagged()), "\n<think>x</think>\n{<think>a</think>}")
+    assert message.reasoning == "x"
     assert message.content == "{<think>a</think>}"
-    assert openings(tagged()) == ("<think>",)
+
+
+@pytest.mark.parametrize("start, opening", [(CONTENT, "<think>"), (REASONING, "")])
+def test_a_thought_that_has_ended_is_not_opened_again(start, opening):
+    message = read(held_content(tagged(start)), f"{opening}x</think>\n<think>y</think>{{}}")
+    assert message.reasoning == "x"
+    assert message.content == "<think>y</think>{}"
+
+
+@pytest.mark.parametrize("prompt", ["<think>\n\n</think>\n\n", "</think>"])
+def test_a_thought_that_the_prompt_has_ended_is_not_opened_again(prompt):
+    message = read(held_content(tagged(), prompt), "<think>y</think>{}")
+    assert not message.reasoning
+    assert message.content == "<think>y</think>{}"
+    assert read(held_content(tagged(), f"{prompt}Hi"), "<think>y</think>{}").reasoning == "y"
+
+
+def test_channels_go_on_behind_a_thought():
+    message = read(held_content(channels(), "<think>b>"), "<think>a>x<think>b>{}")
+    assert (message.reasoning, message.content) == ("x", "{}")
 
 
 def test_reasoning_whose_end_is_content_cannot_be_held():
@@ -131,4 +153,5 @@ def test_markers_are_told():
     assert facts(thought) == (True, "", ("</think>",), ("</think>",))
     for text in ("</think", ">"):
         thought.push(TEXTS.index(text))
-    assert facts(thought) == (False, "\n", ("<think>",), ("<think>",))
+    assert facts(thought) == (False, "\n", (), ())
+    assert facts(thought_of("tags")) == (False, "", ("<think>",), ("<think>",))
