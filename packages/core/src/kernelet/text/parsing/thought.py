@@ -16,7 +16,6 @@ from kernelet.contracts.parsing import (
     CONTENT,
     REASONING,
     WHITESPACE,
-    Exit,
     ParserTable,
     TextState,
     exits_of,
@@ -36,8 +35,8 @@ _EVERY: Final = 128
 def held_content(table: ParserTable, prompt: str = "") -> ParserTable:
     """A reasoning parser's table for answers whose content is held to a form.
 
-    Content ends only at its begin, where a marker opens reasoning; once reasoning has ended, in the answer or at the end
-    of the prompt, no marker opens it again. All else in it is as the model writes it.
+    Content ends only at its begin, where a marker opens reasoning; once reasoning has ended, in the answer or at the
+    end of the prompt, no marker opens it again. All else in it is as the model writes it.
 
     Args:
         table: As the parser has it.
