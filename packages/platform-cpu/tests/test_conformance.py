@@ -12,8 +12,8 @@ from kernelet_platform_cpu.conformance import (
     TestSharedMemoryOfFour,
     TestSharedMemoryOfTwo,
     TestTorchDense,
-    TestTorchInt,
     TestTorchPagedAttention,
+    TestTorchQuantized,
 )
 
 __all__ = [
@@ -28,6 +28,6 @@ __all__ = [
     "TestSharedMemoryOfFour",
     "TestSharedMemoryOfTwo",
     "TestTorchDense",
-    "TestTorchInt",
     "TestTorchPagedAttention",
+    "TestTorchQuantized",
 ]

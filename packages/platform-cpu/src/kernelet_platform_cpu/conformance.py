@@ -110,12 +110,12 @@ class TestNativeInt(WeightKernelSuite):
         return find_offer(PLUGIN, WeightKernelOffer, "native-int")
 
 
-class TestTorchInt(WeightKernelSuite):
-    capabilities = WeightKernelCapabilities(shapes=((37, 44),), dtypes=("float32", "bfloat16"), schemes=SCHEMES)
+class TestTorchQuantized(WeightKernelSuite):
+    capabilities = WeightKernelCapabilities(shapes=((37, 44),), dtypes=("float64", "bfloat16"), schemes=SCHEMES)
 
     @pytest.fixture
     def offered(self) -> Offered[WeightKernelOffer]:
-        return find_offer(PLUGIN, WeightKernelOffer, "torch-int")
+        return find_offer(PLUGIN, WeightKernelOffer, "torch-quantized")
 
 
 class TestGlooOfTwo(CommunicatorSuite):

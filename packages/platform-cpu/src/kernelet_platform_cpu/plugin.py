@@ -156,11 +156,12 @@ def kernelet_weight_kernels() -> Sequence[WeightKernelOffer]:
             summary="Weights of 2 to 8 bits in packed panels, with inputs as they are or rounded to int8",
         ),
         WeightKernelOffer(
-            name="torch-int",
-            target="kernelet_platform_cpu.linear.torch_int:TorchInt",
+            name="torch-quantized",
+            target="kernelet_platform_cpu.linear.torch_quantized:TorchQuantized",
+            api="1.4",
             roles=("linear", "grouped_linear", "embedding"),
             required_features=frozenset({"cpu"}),
-            summary="Weights of 2 to 8 bits in torch, dequantized whenever they are used",
+            summary="Quantized weights of every canonical form in torch, dequantized whenever they are used",
         ),
         WeightKernelOffer(
             name="torch-dense",
