@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
+from every import every
 from workspace import core_modules, distributions, modules
 
 BASE = {"contracts", "config", "errors"}
@@ -61,7 +62,7 @@ def uses(module, package="kernelet"):
             yield parts[1], item.line
 
 
-@pytest.mark.parametrize("module", [m for m in core_modules() if m.layer], ids=str)
+@every([m for m in core_modules() if m.layer])
 def test_core_imports_point_down(module):
     assert module.layer in TABLE, f"{module}: kernelet.{module.layer} is not in the table: decide where it belongs"
     allowed = TABLE[module.layer] | {module.layer, "__version__"}
@@ -71,7 +72,7 @@ def test_core_imports_point_down(module):
     assert not bad, f"{module} may import {sorted(allowed)}, but has {bad}"
 
 
-@pytest.mark.parametrize("module", [m for m in modules() if m.distribution.name != "core"], ids=str)
+@every([m for m in modules() if m.distribution.name != "core"])
 def test_plugins_use_the_contracts_and_the_torch_folders_only(module):
     special = {"plugin.py": {"hookspecs", "contracts"}, "conformance.py": PLUGINS_MAY_USE | {"testing"}}
     allowed = special.get(module.path.name, PLUGINS_MAY_USE)
@@ -79,14 +80,14 @@ def test_plugins_use_the_contracts_and_the_torch_folders_only(module):
     assert not bad, f"{module} may import {sorted(allowed)} of kernelet, but has {bad}"
 
 
-@pytest.mark.parametrize("module", [m for m in modules() if m.path.name == "plugin.py"], ids=str)
+@every([m for m in modules() if m.path.name == "plugin.py"])
 def test_registration_is_data(module):
     known = {"kernelet", module.distribution.package} | sys.stdlib_module_names
     bad = [f"line {item.line}: {item.name}" for item in module.imports if item.name.split(".")[0] not in known]
     assert not bad, f"{module} names its implementations by string; it imports {bad}"
 
 
-@pytest.mark.parametrize("module", core_modules(), ids=str)
+@every(core_modules())
 def test_torch_stays_in_four_folders(module):
     if module.layer in TORCH_LAYERS:
         return

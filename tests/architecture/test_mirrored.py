@@ -5,11 +5,11 @@ The suites of conformance.py are run by tests/test_conformance.py.
 
 from __future__ import annotations
 
-import pytest
+from every import every
 from workspace import modules
 
 
-@pytest.mark.parametrize("module", [m for m in modules() if not m.path.stem.startswith("__")], ids=str)
+@every([m for m in modules() if not m.path.stem.startswith("__")])
 def test_module_has_a_test(module):
     inside = module.path.relative_to(module.path.parts[0])
     tests = module.distribution.folder / "tests"

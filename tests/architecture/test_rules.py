@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-import pytest
+from every import every
 from workspace import core_modules, modules
 
 NAMES_ANYWHERE = (
@@ -18,14 +18,14 @@ VENDOR = re.compile(rf"({NAMES_ANYWHERE})|(?<![a-z])({NAMES_AS_WORDS})(?![a-z])"
 OPEN_KINDS = re.compile(r"mamba[12]")
 
 
-@pytest.mark.parametrize("module", core_modules(), ids=str)
+@every(core_modules())
 def test_core_names_no_vendor(module):
     lines = enumerate(OPEN_KINDS.sub("", module.text).splitlines(), start=1)
     bad = [f"line {number}: {match[0]}" for number, line in lines if (match := VENDOR.search(line))]
     assert not bad, f"{module} names a vendor, format or model: {bad}; ask capabilities, or let a plugin offer it"
 
 
-@pytest.mark.parametrize("module", modules(), ids=str)
+@every(modules())
 def test_environment_is_read_in_one_place(module):
     if module.name == "kernelet.config.env":
         return
@@ -39,7 +39,7 @@ def test_environment_is_read_in_one_place(module):
     assert not bad, f"{module}, lines {bad}: environment variables are read in kernelet.config.env only"
 
 
-@pytest.mark.parametrize("module", core_modules(), ids=str)
+@every(core_modules())
 def test_hooks_are_called_through_the_facade(module):
     if module.name == "kernelet.kernel.hooks":
         return
@@ -47,7 +47,7 @@ def test_hooks_are_called_through_the_facade(module):
     assert not bad, f"{module}, lines {bad}: only kernel/hooks.py touches the untyped hook object"
 
 
-@pytest.mark.parametrize("module", modules(), ids=str)
+@every(modules())
 def test_no_registries_or_globals(module):
     """Nothing at module level waits to be filled: two engines of one process may have different plugins."""
     containers = {"dict", "list", "set", "defaultdict", "OrderedDict", "Counter", "deque", "WeakValueDictionary"}

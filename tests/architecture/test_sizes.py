@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-import pytest
+from every import every
 from workspace import core_modules, modules
 
 FILE_LINES = 400
@@ -13,7 +13,7 @@ INTERFACE_METHODS = 12
 INTERFACES = {"ABC", "Protocol"}
 
 
-@pytest.mark.parametrize("module", modules(), ids=str)
+@every(modules())
 def test_file_and_function_sizes(module):
     lines = len(module.text.splitlines())
     assert lines <= FILE_LINES, f"{module} has {lines} lines, {FILE_LINES} are allowed: split it by idea"
@@ -31,7 +31,7 @@ def is_interface(node):
     return bool({base.id if isinstance(base, ast.Name) else getattr(base, "attr", "") for base in bases} & INTERFACES)
 
 
-@pytest.mark.parametrize("module", [m for m in core_modules() if m.layer == "contracts"], ids=str)
+@every([m for m in core_modules() if m.layer == "contracts"])
 def test_interfaces_are_small(module):
     counts = {
         node.name: sum(isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef) for item in node.body)
