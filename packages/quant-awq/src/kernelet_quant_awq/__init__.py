@@ -1,0 +1,3 @@
+"""Reads AWQ checkpoints."""
+
+from __future__ import annotations
