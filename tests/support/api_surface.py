@@ -25,6 +25,7 @@ ALSO = {
     "kernelet.config.parallel": "lifecycle",
     "kernelet.config.plugins": "lifecycle",
     "kernelet.config.scheduler": "lifecycle",
+    "kernelet.contracts.commands": "lifecycle",
     "kernelet.contracts.pooling": "io",
     "kernelet.contracts.quantizing": "quant",
     "kernelet.contracts.steps": "executor",

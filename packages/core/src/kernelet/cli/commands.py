@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 if TYPE_CHECKING:
     import argparse
+    from importlib.metadata import EntryPoint
 
 GROUP = "kernelet.commands"
-"""Entry points of this group add commands: name to ``"package.module"``, a module like those of this package."""
+"""Entry points of this group add commands: name to ``"package.module:Class"``, a ``Command`` of
+``kernelet.contracts.commands``, or to ``"package.module"``, a module like those of this package."""
 
 
 class CommandModule(Protocol):
@@ -37,7 +40,12 @@ class Command:
         """Imports its module, or the object in it."""
         module, _, attribute = self.target.partition(":")
         found: Any = importlib.import_module(module)
-        return cast("CommandModule", getattr(found, attribute) if attribute else found)
+        found = getattr(found, attribute) if attribute else found
+        if not isinstance(found, type):
+            return cast("CommandModule", found)
+        from kernelet.cli.plugin_command import PluginCommand
+
+        return PluginCommand(found())
 
 
 OWN = (
@@ -54,11 +62,33 @@ OWN = (
 
 
 def all_commands() -> dict[str, Command]:
-    """Every command by name; reads metadata and imports none. The core's own names cannot be taken."""
+    """Every command by name; reads metadata and imports none.
+
+    A name that the core has, or another distribution before it by name, is refused: stderr says so.
+    """
     from importlib.metadata import entry_points
 
-    added = (
-        Command(name=point.name, target=point.value, help=f"from {point.dist.name if point.dist else point.value}")
-        for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)
+    found, owners = (
+        {command.name: command for command in OWN},
+        dict.fromkeys((one.name for one in OWN), "kernelet-core"),
     )
-    return {command.name: command for command in (*added, *OWN)}
+    for owner, point in sorted((_owner(point), point) for point in entry_points(group=GROUP)):
+        if point.name not in found:
+            found[point.name] = Command(name=point.name, target=point.value, help=_about(point, owner))
+            owners[point.name] = owner
+        elif owners[point.name] != owner:  # one distribution may be found twice
+            print(
+                f"warning: the command {point.name!r} is that of {owners[point.name]}; {owner} has one of that name, "
+                f"which is left out",
+                file=sys.stderr,
+            )
+    return found
+
+
+def _owner(point: EntryPoint) -> str:
+    return point.dist.name if point.dist else point.value
+
+
+def _about(point: EntryPoint, owner: str) -> str:
+    metadata = point.dist.metadata if point.dist else None
+    return f"{metadata['Summary']} ({owner})" if metadata and "Summary" in metadata else f"from {owner}"
