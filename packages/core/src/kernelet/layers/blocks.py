@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernelet.contracts.op import WeightScheme
+from kernelet.errors import UnsupportedModelError
 from kernelet.layers.context import ModelContext
 from kernelet.layers.weights import Shard
 
@@ -23,8 +24,14 @@ def share_blocks(
 
     Raises:
         UnevenError: naming layer and block.
+        UnsupportedModelError: the inputs are permuted, and ranks share them.
     """
     shards = list(outputs)
+    if scheme.permuted and inputs.shared and context.parallel.size > 1:
+        raise UnsupportedModelError(
+            f"{name}: its inputs are permuted (act-order), and cannot be shared by {context.parallel.size} "
+            f"tensor-parallel ranks; run the model on one rank"
+        )
     for level in scheme.scales:
         rows, columns = level.block
         if inputs.shared and columns > 1:

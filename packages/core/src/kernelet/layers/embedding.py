@@ -9,11 +9,10 @@ import torch
 from torch import Tensor
 
 from kernelet.errors import UnsupportedModelError
-from kernelet.layers.blocks import share_blocks
 from kernelet.layers.context import ModelContext
 from kernelet.layers.dtypes import dtype_name, wide
-from kernelet.layers.kept import Kept
-from kernelet.layers.kernels import Part, serve
+from kernelet.layers.kernels import Use
+from kernelet.layers.served import ServedWeight
 from kernelet.layers.weights import Layer, Shard, Weight
 
 
@@ -41,15 +40,11 @@ class Embedding(Layer):
         super().__init__(name)
         self.parallel = context.parallel
         self.shard = Shard.even(context, rows, f"{name} (vocabulary)")
-        self.weight = Weight(context, f"{name}.weight", {"": self.shard}, Shard.whole(size))
-        part = Part(name=name, outputs=rows, rows=self.shard.size)
-        shape = (self.shard.size, size)
-        self.served = serve(context, name, "embedding", shape, size, [part], head=self.makes_logits)
-        share_blocks(context, name, self.served.scheme, [self.shard], Shard.whole(size))
-        self.kernel = self.served.kernel
+        tied, outputs, inputs = self.makes_logits, {"": self.shard}, Shard.whole(size)
+        use = Use(name=name, role="embedding", outputs=outputs, inputs=inputs, head=tied, tied=tied)
+        self.served = ServedWeight(context, use)
+        self.weight, self.kernel = self.served.weight, self.served.kernel
         self.dtype = context.dtype
-        self.weight.scheme = self.served.scheme
-        self.weight.kept = Kept(context, self.served)
         self.scale = float(torch.tensor(scale, dtype=context.dtype)) if round_scale else scale
         self.prepared: Any = None
 
@@ -57,7 +52,7 @@ class Embedding(Layer):
         return [self.weight]
 
     def finish(self) -> None:
-        self.prepared = self.weight.prepare(self.served.prepare)
+        self.prepared = self.served.prepare()
 
     def forward(self, ids: Tensor) -> Tensor:
         """int64 [tokens] -> [tokens, size], in the model's dtype, or wide where the kernel gives another."""
@@ -105,17 +100,14 @@ class Head(Layer):
         super().__init__(name)
         self.parallel = context.parallel
         self.shard = Shard.even(context, rows, f"{name} (vocabulary)")
-        self.weight = None if tied else Weight(context, f"{name}.weight", {"": self.shard}, Shard.whole(size))
-        self.bias_weight = Weight(context, f"{name}.bias", {"": self.shard}) if bias else None
-        part = Part(name=name, outputs=rows, rows=self.shard.size)
-        self.served = serve(context, name, "linear", (self.shard.size, size), size, [part], head=True)
-        share_blocks(context, name, self.served.scheme, [self.shard], Shard.whole(size))
+        outputs, inputs = {"": self.shard}, Shard.whole(size)
+        use = Use(name=name, role="linear", outputs=outputs, inputs=inputs, head=True, tied=tied)
+        self.served = ServedWeight(context, use)
+        self.weight = None if tied else self.served.weight
         self.kernel = self.served.kernel
+        self.bias_weight = Weight(context, f"{name}.bias", {"": self.shard}) if bias else None
         self.scale = scale
         self.soft_cap = soft_cap
-        self.kept = Kept(context, self.served)
-        if self.weight is not None:
-            self.weight.scheme, self.weight.kept = self.served.scheme, self.kept
         self.prepared: Any = None
         self.bias: Tensor | None = None
 
@@ -124,13 +116,9 @@ class Head(Layer):
 
     def finish(self) -> None:
         if self.weight is not None:
-            self.prepared = self.weight.prepare(self.prepare)
+            self.prepared = self.served.prepare()
         if self.bias_weight is not None:
             self.bias = self.bias_weight.take()
-
-    def prepare(self, table: Tensor) -> Any:
-        """What the kernel makes of this rank's rows of the vocabulary."""
-        return self.served.prepare(table)
 
     def forward(self, states: Tensor) -> Tensor:
         """[rows, size] -> [rows, vocab]; no rows on other ranks than the first."""
@@ -166,7 +154,7 @@ class TiedEmbedding(Embedding):
                 f"{theirs.describe()}. Quantize both or none"
             )
         object.__setattr__(self, "head", head)  # not a child: the model owns it
-        self.weight.kept = head.kept if self.reads_head else None
+        self.weight.kept = head.served.weight.kept if self.reads_head else None
 
     @property
     def reads_head(self) -> bool:
@@ -178,11 +166,11 @@ class TiedEmbedding(Embedding):
         if self.head is None:
             super().finish()
         elif self.reads_head:
-            self.head.prepared = self.weight.prepare(self.head.prepare)
+            self.head.prepared = self.weight.prepare(self.head.served.groups[0])
         else:
-            table = self.weight.take()
-            self.prepared = self.served.prepare(table)
-            self.head.prepared = self.head.prepare(table)
+            tensors = self.weight.canonical(self.served.groups[0])
+            self.prepared = self.kernel.prepare(tensors)
+            self.head.prepared = self.head.kernel.prepare(tensors)
 
     def rows(self, ids: Tensor) -> Tensor:
         """Rows of this rank's part of the table, before the scale."""

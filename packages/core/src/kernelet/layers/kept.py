@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
 from kernelet.layers.context import ModelContext
-from kernelet.layers.kernels import Served
+
+if TYPE_CHECKING:
+    from kernelet.layers.kernels import Served
 
 
 class Kept:

@@ -7,10 +7,9 @@ from typing import Any
 
 from torch import Tensor
 
-from kernelet.layers.blocks import share_blocks
 from kernelet.layers.context import ModelContext
-from kernelet.layers.kept import Kept
-from kernelet.layers.kernels import Part, serve
+from kernelet.layers.kernels import Use
+from kernelet.layers.served import ServedWeight
 from kernelet.layers.weights import Layer, Shard, Weight
 
 
@@ -19,7 +18,8 @@ class Linear(Layer):
 
     Attributes:
         served: How the weight is stored, and its kernel.
-        kernel: The selected weight kernel.
+        weight: What a checkpoint fills.
+        kernel: Computes with the weight.
         prepared: What the kernel made of the weight; None before ``finish``.
         bias: [out] or None.
     """
@@ -47,15 +47,10 @@ class Linear(Layer):
             router: It chooses experts.
         """
         super().__init__(name)
-        self.weight = Weight(context, f"{name}.weight", dict(outputs), inputs)
+        use = Use(name=name, role="linear", outputs=outputs, inputs=inputs, sources=sources, router=router)
+        self.served = ServedWeight(context, use)
+        self.weight, self.kernel = self.served.weight, self.served.kernel
         self.bias_weight = Weight(context, f"{name}.bias", dict(outputs)) if bias else None
-        shape = (sum(part.size for part in outputs.values()), inputs.size)
-        parts = parts_of(sources or (name,), outputs)
-        self.served = serve(context, name, "linear", shape, inputs.full, parts, router=router)
-        share_blocks(context, name, self.served.scheme, outputs.values(), inputs)
-        self.kernel = self.served.kernel
-        self.weight.scheme = self.served.scheme
-        self.weight.kept = Kept(context, self.served)
         self.prepared: Any = None
         self.bias: Tensor | None = None
 
@@ -63,29 +58,13 @@ class Linear(Layer):
         return [self.weight] if self.bias_weight is None else [self.weight, self.bias_weight]
 
     def finish(self) -> None:
-        self.prepared = self.weight.prepare(self.served.prepare)
+        self.prepared = self.served.prepare()
         if self.bias_weight is not None:
             self.bias = self.bias_weight.take()
 
     def forward(self, x: Tensor) -> Tensor:
         """[rows, in] -> [rows, out]."""
         return self.kernel.apply(x, self.prepared, self.bias)
-
-
-def parts_of(sources: Sequence[str], outputs: Mapping[str, Shard]) -> list[Part]:
-    """Modules of the checkpoint with their rows: one each, or one for all.
-
-    Raises:
-        ValueError: if the numbers differ.
-    """
-    shards = list(outputs.values())
-    if len(sources) == 1:
-        return [
-            Part(name=sources[0], outputs=sum(part.full for part in shards), rows=sum(part.size for part in shards))
-        ]
-    return [
-        Part(name=source, outputs=shard.full, rows=shard.size) for source, shard in zip(sources, shards, strict=True)
-    ]
 
 
 class ReplicatedLinear(Linear):

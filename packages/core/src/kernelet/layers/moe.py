@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from torch import Tensor
 
-from kernelet.layers.blocks import share_blocks
 from kernelet.layers.context import ModelContext
 from kernelet.layers.dtypes import wide
-from kernelet.layers.kept import Kept
-from kernelet.layers.kernels import Part, serve
+from kernelet.layers.kernels import Use
 from kernelet.layers.linear import Linear, ReplicatedLinear
+from kernelet.layers.served import ServedWeight
 from kernelet.layers.weights import Layer, Shard, Weight
 
 
@@ -59,6 +58,8 @@ class Experts(Layer):
 
     Attributes:
         num_experts: Number of experts.
+        gate_up: What a checkpoint fills, parts ``gate`` and ``up``.
+        down: What a checkpoint fills.
     """
 
     def __init__(
@@ -87,23 +88,32 @@ class Experts(Layer):
         self.num_experts = num_experts
         self.ops = context.ops
         self.activation = activation
-        share = Shard.even(context, middle, name)
-        both = {"gate": share, "up": share}
-        up_name, down_name = f"{name}.gate_up_proj", f"{name}.down_proj"
-        self.gate_up = Weight(context, f"{up_name}.weight", both, Shard.whole(hidden), num_experts)
-        self.down = Weight(context, f"{down_name}.weight", {"": Shard.whole(hidden)}, share, num_experts)
+        share, whole = Shard.even(context, middle, name), Shard.whole(hidden)
         gate, up, down = sources or (f"{name}.{{expert}}.{part}_proj" for part in ("gate", "up", "down"))
-        modules = list(_parts(num_experts, [(gate, share), (up, share)]))
-        shape = (num_experts, 2 * share.size, hidden)
-        self.up_served = serve(context, up_name, "grouped_linear", shape, hidden, modules)
-        modules = list(_parts(num_experts, [(down, Shard.whole(hidden))]))
-        shape = (num_experts, hidden, share.size)
-        self.down_served = serve(context, down_name, "grouped_linear", shape, middle, modules)
-        share_blocks(context, up_name, self.up_served.scheme, both.values(), Shard.whole(hidden))
-        share_blocks(context, down_name, self.down_served.scheme, [Shard.whole(hidden)], share)
+        self.up_served = ServedWeight(
+            context,
+            Use(
+                name=f"{name}.gate_up_proj",
+                role="grouped_linear",
+                outputs={"gate": share, "up": share},
+                inputs=whole,
+                sources=(gate, up),
+                experts=num_experts,
+            ),
+        )
+        self.down_served = ServedWeight(
+            context,
+            Use(
+                name=f"{name}.down_proj",
+                role="grouped_linear",
+                outputs={"": whole},
+                inputs=share,
+                sources=(down,),
+                experts=num_experts,
+            ),
+        )
+        self.gate_up, self.down = self.up_served.weight, self.down_served.weight
         self.up_kernel, self.down_kernel = self.up_served.kernel, self.down_served.kernel
-        self.gate_up.scheme, self.down.scheme = self.up_served.scheme, self.down_served.scheme
-        self.gate_up.kept, self.down.kept = Kept(context, self.up_served), Kept(context, self.down_served)
         self.prepared_up: Any = None
         self.prepared_down: Any = None
 
@@ -111,19 +121,13 @@ class Experts(Layer):
         return [self.gate_up, self.down]
 
     def finish(self) -> None:
-        self.prepared_up = self.gate_up.prepare(self.up_served.prepare)
-        self.prepared_down = self.down.prepare(self.down_served.prepare)
+        self.prepared_up = self.up_served.prepare()
+        self.prepared_down = self.down_served.prepare()
 
     def forward(self, x: Tensor, expert: int) -> Tensor:
         """[rows, hidden] -> this rank's part of the sum, [rows, hidden], for rows of one expert."""
         gated = self.ops.act_and_mul(self.up_kernel.apply_grouped(x, self.prepared_up, expert), self.activation)
         return self.down_kernel.apply_grouped(gated, self.prepared_down, expert)
-
-
-def _parts(num_experts: int, sources: Sequence[tuple[str, Shard]]) -> Iterator[Part]:
-    for expert in range(num_experts):
-        for source, shard in sources:
-            yield Part(name=source.format(expert=expert), outputs=shard.full, rows=shard.size)
 
 
 class MixtureOfExperts(Layer):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -15,6 +15,9 @@ from kernelet.errors import WeightsError
 from kernelet.layers.context import ModelContext
 from kernelet.layers.kept import Kept
 from kernelet.layers.stored import stored_bytes
+
+if TYPE_CHECKING:
+    from kernelet.layers.kernels import Served
 
 SHOWN = 8
 """Names that a message lists at most."""
@@ -99,6 +102,24 @@ class Weight:
         """Bytes of the whole tensor."""
         return prod(self.shape) * self.dtype.itemsize
 
+    @property
+    def pieces(self) -> Sequence[Weight]:
+        """What is written, recalled and prepared on its own: the weight, or groups of parts that are stored alike."""
+        return (self,)
+
+    def piece(self, part: str | None = None) -> Weight:
+        """The piece that has a part."""
+        return self
+
+    def stored(self, source: str, names: Container[str] = ()) -> Mapping[str, str]:
+        """What a checkpoint holds in the place of a tensor: names by their last part; empty: the tensor itself.
+
+        Args:
+            source: Name of the tensor.
+            names: What the checkpoint holds.
+        """
+        return {}
+
     def missing(self) -> list[str]:
         """What nobody wrote yet, for people."""
         return [self._label(part, expert) for part, expert in sorted(self._missing)]
@@ -133,13 +154,7 @@ class Weight:
             WeightsError: if the shape differs or the place was written before.
         """
         self._check(source, tuple(value.shape) if whole is None else whole, value.dtype, part, expert)
-        names = [part] if part is not None else list(self.parts)
-        experts = [expert or 0] if expert is not None or not self.experts else list(range(self.experts))
-        for name in names:
-            for index in experts:
-                if (name, index) not in self._missing:
-                    raise WeightsError(f"{source}: {self._label(name, index)} was written before by another tensor")
-                self._missing.discard((name, index))
+        names = self._mark(source, part, expert)
         rows_axis = value.dim() - (2 if self.inputs else 1)
         if whole is not None:
             pieces = [self._columns(value)]
@@ -153,6 +168,17 @@ class Weight:
         for name, piece in zip(names, pieces, strict=True):
             self._copy(name, piece, expert)
 
+    def write_stored(
+        self,
+        source: str,
+        tensors: Mapping[str, Tensor],
+        part: str | None = None,
+        expert: int | None = None,
+        transform: Callable[[Tensor], Tensor] | None = None,
+    ) -> None:
+        """Takes what ``stored`` names, see ``kernelet.layers.quantized.StoredWeight``; this weight is unquantized."""
+        raise WeightsError(f"{', '.join(tensors)} of {source} are no unquantized weight of {self.name}")
+
     def recall(self, content: str) -> bool:
         """Takes what the kernel made of the same content at an earlier start, if it is kept: no need to write it then.
 
@@ -165,19 +191,26 @@ class Weight:
         self._missing.clear()
         return True
 
-    def prepare(self, make: Callable[[Tensor], Any]) -> Any:
-        """What the kernel computes with: what it made at an earlier start, else what ``make`` makes of the tensor now.
+    def prepare(self, served: Served) -> Any:
+        """What a kernel computes with: what it made at an earlier start, else what it makes of the weight now.
 
         Raises:
             WeightsError: if part of it was never written.
         """
-        if self.kept is None:
-            return make(self.take())
-        if self.kept.found:
+        if self.kept is not None and self.kept.found:
             return self.kept.restore()
-        prepared = make(self.take())
-        self.kept.save(prepared)
+        prepared = served.kernel.prepare(self.canonical(served))
+        if self.kept is not None:
+            self.kept.save(prepared)
         return prepared
+
+    def canonical(self, served: Served) -> Mapping[str, Tensor]:
+        """Canonical tensors of the weight, which is no longer held here.
+
+        Raises:
+            WeightsError: if part of it was never written.
+        """
+        return served.canonical(self.take())
 
     def take(self) -> Tensor:
         """Gives the tensor away; it is no longer held here.
@@ -185,10 +218,30 @@ class Weight:
         Raises:
             WeightsError: if part of it was never written.
         """
-        if self._missing or self.tensor is None:
-            raise WeightsError(f"nothing filled {', '.join(self.missing()) or self.name}")
+        self._check_whole()
         tensor, self.tensor = self.tensor, None
+        if tensor is None:
+            raise WeightsError(f"nothing filled {self.name}")
         return tensor
+
+    def _mark(self, source: str, part: str | None, expert: int | None) -> list[str]:
+        """Names of the parts that are written now.
+
+        Raises:
+            WeightsError: one was written before.
+        """
+        names = [part] if part is not None else list(self.parts)
+        experts = [expert or 0] if expert is not None or not self.experts else list(range(self.experts))
+        for name in names:
+            for index in experts:
+                if (name, index) not in self._missing:
+                    raise WeightsError(f"{source}: {self._label(name, index)} was written before by another tensor")
+                self._missing.discard((name, index))
+        return names
+
+    def _check_whole(self) -> None:
+        if self._missing:
+            raise WeightsError(f"nothing filled {', '.join(self.missing())}")
 
     def _rows(self, name: str, piece: Tensor) -> Tensor:
         """This rank's rows of a whole part."""
@@ -275,7 +328,8 @@ def weight_bytes(model: torch.nn.Module) -> int:
     """Bytes of this rank's weights as stored, before kernels pack them; parameters of no layer of the core included."""
     own = sum(parameter.nbytes for parameter in model.parameters())
     weights = weights_of(layers_of(model)).values()
-    return own + sum(stored_bytes(weight.scheme, weight.shape, weight.dtype.itemsize) for weight in weights)
+    pieces = (piece for weight in weights for piece in weight.pieces)
+    return own + sum(stored_bytes(piece.scheme, piece.shape, piece.dtype.itemsize) for piece in pieces)
 
 
 class Finisher:
@@ -287,7 +341,9 @@ class Finisher:
 
     def __init__(self, model: torch.nn.Module) -> None:
         self._layers = layers_of(model)
-        self._owners = {id(weight): layer for layer in self._layers for weight in layer.weights()}
+        self._owners = {
+            id(piece): layer for layer in self._layers for weight in layer.weights() for piece in weight.pieces
+        }
         self._finished: set[int] = set()
 
     def wrote(self, weight: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -30,6 +30,14 @@ class Sink(Protocol):
         """Parts of the output axis, in order."""
         ...
 
+    def piece(self, part: str | None = None) -> Sink:
+        """What is written and recalled on its own: all of it, or the parts that are stored as this one is."""
+        ...
+
+    def stored(self, source: str, names: Container[str] = ()) -> Mapping[str, str]:
+        """What a checkpoint that holds ``names`` has in the place of a tensor; empty: the tensor itself."""
+        ...
+
     def recall(self, content: str) -> bool:
         """Whether what was made of this content before is there, so that nothing is left to write."""
         ...
@@ -47,6 +55,17 @@ class Sink(Protocol):
         whole: tuple[int, ...] | None = None,
     ) -> None:
         """Takes a tensor, or only its ``rows``, of the shape ``whole``; refuses what does not fit or came before."""
+        ...
+
+    def write_stored(
+        self,
+        source: str,
+        tensors: Mapping[str, Tensor],
+        part: str | None = None,
+        expert: int | None = None,
+        transform: Callable[[Tensor], Tensor] | None = None,
+    ) -> None:
+        """Takes the tensors of ``stored``; refuses what does not fit or came before."""
         ...
 
 
@@ -75,8 +94,8 @@ class Target:
         weight: The weight that it fills.
         part: Part of the weight; None: all parts, stacked in order.
         expert: Index of the expert; None: a plain weight, or all experts stacked.
-        transform: Brings the tensor into our order first. What was made of it is kept between starts where its
-            representation says all about it, as that of a dataclass does.
+        transform: Brings the tensor into our order first; where it is quantized, the numbers of its rows. What was
+            made of it is kept between starts where its representation says all about it, as that of a dataclass does.
     """
 
     weight: Sink
@@ -102,12 +121,12 @@ class WeightMap:
         return any(re.fullmatch(pattern, name) for pattern in self.ignored)
 
     def by_weight(self) -> Iterator[tuple[Sink, dict[str, Target]]]:
-        """Every weight that some tensor fills, once and in order, with the names of what fills it."""
-        groups: dict[int, dict[str, Target]] = {}
+        """Every piece of a weight that some tensor fills, once and in order, with the names of what fills it."""
+        groups: dict[int, tuple[Sink, dict[str, Target]]] = {}
         for name, target in self.targets.items():
-            groups.setdefault(id(target.weight), {})[name] = target
-        for group in groups.values():
-            yield next(iter(group.values())).weight, group
+            piece = target.weight.piece(target.part)
+            groups.setdefault(id(piece), (piece, {}))[1][name] = target
+        yield from groups.values()
 
 
 def plain(weight: Sink, source: str) -> dict[str, Target]:

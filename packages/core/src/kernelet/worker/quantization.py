@@ -5,7 +5,7 @@ from __future__ import annotations
 from kernelet.config import ModelConfig
 from kernelet.contracts.plugins import PluginView
 from kernelet.contracts.quant import QuantizationMethod, QuantOffer
-from kernelet.errors import KerneletError, PluginError, UnsupportedModelError
+from kernelet.errors import KerneletError, PluginError
 
 
 def make_quantization(config: ModelConfig, plugins: PluginView) -> QuantizationMethod | None:
@@ -15,7 +15,6 @@ def make_quantization(config: ModelConfig, plugins: PluginView) -> QuantizationM
         SelectionError: no plugin offers the method.
         PluginError: its class is no method, or fails.
         KerneletError: the method refuses its options, or what the checkpoint says.
-        UnsupportedModelError: the checkpoint is quantized.
     """
     if config.quantization is None:
         return None
@@ -34,9 +33,4 @@ def make_quantization(config: ModelConfig, plugins: PluginView) -> QuantizationM
             f"quantization method {owned.offer.name!r} of plugin {owned.plugin!r} cannot be made: "
             f"{type(error).__name__}: {error}"
         ) from error
-    if config.quantization_config is not None:
-        raise UnsupportedModelError(
-            f"the checkpoint is quantized with {owned.offer.name!r}: this version of kernelet-core "
-            f"quantizes unquantized checkpoints only; upgrade it, or take an unquantized one"
-        )
     return method

@@ -120,7 +120,8 @@ def test_a_table_is_held_once_where_the_head_reads_its_rows(monkeypatch, dtype, 
     context = make_context(dtype=getattr(torch, dtype), size=size, communicator=Alone() if size > 1 else None)
     embedding, head = TiedEmbedding(context, "embed", 6, 4, scale=3.0), Head(context, "head", 6, 4, tied=True)
     kernel = ReadsRows()
-    head.kernel, head.served = kernel, dataclasses.replace(head.served, kernel=kernel)
+    head.kernel = kernel
+    head.served.groups = (dataclasses.replace(head.served.groups[0], kernel=kernel),)
     embedding.tie(head)
     loaded(embedding)
     assert (embedding.prepared is None) == once

@@ -1,27 +1,26 @@
 from __future__ import annotations
 
-import msgspec
 import pytest
 import torch
 
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.op import DENSE, ScaleLevel, WeightScheme
 from kernelet.contracts.quant import QuantizationMethod, QuantLayer
-from kernelet.errors import PluginError, UnsupportedModelError
-from kernelet.layers.stored import Module, ask, canonical_tensors, stored_bytes
+from kernelet.errors import PluginError, WeightsError
+from kernelet.layers.canonical import a_row
+from kernelet.layers.stored import Module, ask, make_canonical, quantize, stored_bytes
 from kernelet.testing.weight_kernel import dequantize, make_weights
 
 ROWS = WeightScheme(element="int8", scales=(ScaleLevel("float32", (1, 0)),))
 WHOLE = WeightScheme(element="int8", scales=(ScaleLevel("float32", (0, 0)),))
-STATIC = msgspec.structs.replace(ROWS, activation="static", activation_element="int8")
 
 
 class Method(QuantizationMethod):
     """Whole numbers in scales of 1/8 a module ``x``; ``schemes`` by module."""
 
-    def __init__(self, schemes, inputs=()):
+    def __init__(self, schemes):
         super().__init__(Settings(plugin="p"), None, None)
-        self.schemes, self.inputs = schemes, dict(inputs)
+        self.schemes = schemes
 
     def scheme(self, layer):
         return self.schemes[layer.name]
@@ -30,8 +29,7 @@ class Method(QuantizationMethod):
         weight, scheme = stored["weight"], self.schemes[layer.name]
         largest = weight.abs().amax(1, keepdim=True) if scheme.scales[0].block[0] else weight.abs().max().view(1, 1)
         scales = (largest / 127).float()
-        made = {"weight": (weight / scales).round().to(torch.int8), "scales": scales}
-        return made | ({"input_scale": torch.tensor(self.inputs[layer.name])} if scheme.activation else {})
+        return {"weight": (weight / scales).round().to(torch.int8), "scales": scales}
 
 
 def modules(*rows):
@@ -41,32 +39,23 @@ def modules(*rows):
     ]
 
 
-def test_parts_of_one_weight_must_agree():
-    assert ask(Method({"m0": None, "m1": None}), "qkv", modules(2, 3)) is None
-    assert ask(Method({"m0": ROWS, "m1": ROWS}), "qkv", modules(2, 3)) == ROWS
-    with pytest.raises(UnsupportedModelError, match=r"qkv is computed as one.*m0 int8, float32 .*, m1 unquantized"):
-        ask(Method({"m0": ROWS, "m1": None}), "qkv", modules(2, 3))
-
-
 def test_a_method_that_answers_something_else():
     with pytest.raises(PluginError, match=r"test_stored:Method\.scheme.*returned str"):
-        ask(Method({"m0": "int8"}), "x", modules(2))
+        ask(Method({"m0": "int8"}), modules(2)[0].layer)
 
 
 @pytest.mark.parametrize("own", [ROWS, WHOLE], ids=["a scale a row", "a scale a weight"])
 def test_rows_of_several_modules_are_put_below_each_other(own):
     method, parts = Method({f"m{i}": own for i in range(3)}), modules(2, 4, 1)
-    scheme = ask(method, "qkv", parts)
-    assert scheme == ROWS
     weight = torch.randn(7, 5, dtype=torch.float64)
-    found = canonical_tensors(method, scheme, parts, weight)
+    found = quantize(method, own, parts, weight)
     assert found["scales"].shape == (7, 1)
     pieces = [
         dequantize(method.canonical(parts[i].layer, {"weight": w}), own) for i, w in enumerate(weight.split([2, 4, 1]))
     ]
-    assert torch.equal(dequantize(found, scheme), torch.cat(pieces))
-    alone = canonical_tensors(method, own, parts[:1], weight[:2])
-    assert ask(method, "m0", parts[:1]) == own
+    assert torch.equal(dequantize(found, ROWS), torch.cat(pieces))
+    alone = quantize(method, own, parts[:1], weight[:2])
+    assert ask(method, parts[0].layer) == own
     assert torch.equal(dequantize(alone, own), pieces[0])
 
 
@@ -80,33 +69,42 @@ def test_offsets_of_several_modules_are_put_below_each_other():
             return make_weights(own, shape, torch.float32, seed)
 
     method, parts = Offset({"m0": own, "m1": own}), modules(2, 4)
-    scheme = ask(method, "qkv", parts)
     given = [torch.full((2, 5), 7), torch.full((4, 5), 8)]
-    found = canonical_tensors(method, scheme, parts, torch.cat(given))
+    found = quantize(method, own, parts, torch.cat(given))
     pieces = [dequantize(method.canonical(None, {"weight": weight}), own) for weight in given]
-    assert torch.equal(dequantize(found, scheme), torch.cat(pieces))
+    assert torch.equal(dequantize(found, a_row(own)), torch.cat(pieces))
 
 
 def test_experts_are_stacked():
     method = Method({"m0": ROWS, "m1": ROWS})
     weight = torch.randn(3, 6, 5)
-    found = canonical_tensors(method, ROWS, modules(2, 4) * 3, weight)
+    found = quantize(method, ROWS, modules(2, 4) * 3, weight)
     assert found["weight"].shape == (3, 6, 5)
     assert found["scales"].shape == (3, 6, 1)
     for index, expert in enumerate(weight):
-        one = canonical_tensors(method, ROWS, modules(2, 4), expert)
+        one = quantize(method, ROWS, modules(2, 4), expert)
         assert torch.equal(
             dequantize({name: tensor[index] for name, tensor in found.items()}, ROWS), dequantize(one, ROWS)
         )
 
 
-def test_scales_of_inputs_are_shared():
-    same = Method({"m0": STATIC, "m1": STATIC}, {"m0": 0.5, "m1": 0.5})
-    weight = torch.randn(5, 5)
-    assert canonical_tensors(same, STATIC, modules(2, 3), weight)["input_scale"] == 0.5
-    different = Method({"m0": STATIC, "m1": STATIC}, {"m0": 0.5, "m1": 0.25})
-    with pytest.raises(UnsupportedModelError, match=r"m0, m1 are computed as one weight.*input_scale"):
-        canonical_tensors(different, STATIC, modules(2, 3), weight)
+def test_a_scale_of_a_whole_expert_stays_one():
+    found = quantize(Method({"m0": WHOLE}), WHOLE, modules(4) * 3, torch.randn(3, 4, 5))
+    assert found["scales"].shape == (3, 1, 1)
+
+
+def test_a_damaged_tensor_is_told_as_the_method_tells_it():
+    class Fails(Method):
+        def canonical(self, layer, stored):
+            raise self.error
+
+    method, layer = Fails({"m0": ROWS}), modules(2)[0].layer
+    method.error = WeightsError("m0.scales is short")
+    with pytest.raises(WeightsError, match=r"^m0\.scales is short$"):
+        make_canonical(method, layer, {"weight": torch.zeros(2, 5)}, (2, 5))
+    method.error = ValueError("odd")
+    with pytest.raises(PluginError, match=r"canonical\(m0\) failed for q torch\.int32 \[2, 4\]: ValueError: odd"):
+        make_canonical(method, layer, {"q": torch.zeros(2, 4, dtype=torch.int32)}, (2, 5))
 
 
 @pytest.mark.parametrize(
@@ -124,7 +122,7 @@ def test_tensors_of_another_form_are_refused(made, match):
             return made
 
     with pytest.raises(PluginError, match=rf"Wrong\.canonical\(m0\) made .*{match}"):
-        canonical_tensors(Wrong({"m0": ROWS}), ROWS, modules(2), torch.zeros(2, 5))
+        quantize(Wrong({"m0": ROWS}), ROWS, modules(2), torch.zeros(2, 5))
 
 
 @pytest.mark.parametrize(

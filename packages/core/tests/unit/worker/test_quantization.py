@@ -47,9 +47,9 @@ def test_a_class_that_is_none_or_fails(tmp_path):
             make_quantization(config(tmp_path, "eight"), TinyPlugins(OFFER, method=Fails))
 
 
-def test_a_quantized_checkpoint_is_refused_after_the_method_looked_at_it(tmp_path):
+def test_a_quantized_checkpoint_has_its_reader(tmp_path):
     plugins = TinyPlugins(QuantOffer(name="plain4", target="method", names=("plain4",)), method=Plain4)
     with pytest.raises(UnsupportedModelError, match="bits in quantization_config"):
         make_quantization(config(tmp_path, "plain4", {"quant_method": "plain4", "bits": 4}), plugins)
-    with pytest.raises(UnsupportedModelError, match="quantizes unquantized checkpoints only"):
-        make_quantization(config(tmp_path, "plain4", {"quant_method": "plain4"}), plugins)
+    said = {"quant_method": "plain4"}
+    assert make_quantization(config(tmp_path, "plain4", said), plugins).config == said

@@ -36,7 +36,13 @@ class TinyLayer(nn.Module):
         heads, middle = shape.num_attention_heads, shape.intermediate_size
         self.norm = RMSNorm(context, f"{name}.norm", Shard.whole(hidden), EPS)
         self.qkv = QKVLinear(
-            context, f"{name}.qkv", hidden, num_heads=heads, num_kv_heads=shape.num_key_value_heads, head_size=size
+            context,
+            f"{name}.qkv",
+            hidden,
+            num_heads=heads,
+            num_kv_heads=shape.num_key_value_heads,
+            head_size=size,
+            sources=[f"{name}.{part}" for part in ("q", "k", "v")],
         )
         self.output = RowParallelLinear(context, f"{name}.out", heads * size, hidden)
         self.attention = AttentionLayer(
@@ -50,7 +56,13 @@ class TinyLayer(nn.Module):
             window=shape.window(index),
         )
         self.mlp_norm = RMSNorm(context, f"{name}.mlp_norm", Shard.whole(hidden), EPS)
-        self.gate_up = MergedLinear(context, f"{name}.gate_up", hidden, {"gate": middle, "up": middle})
+        self.gate_up = MergedLinear(
+            context,
+            f"{name}.gate_up",
+            hidden,
+            {"gate": middle, "up": middle},
+            sources=[f"{name}.{part}" for part in ("gate", "up")],
+        )
         self.down = RowParallelLinear(context, f"{name}.down", middle, hidden)
         self.mlp = GatedMLP(context, f"{name}.mlp", gate_up=self.gate_up, down=self.down, activation=ACTIVATION)
 
