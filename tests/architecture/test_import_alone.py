@@ -21,7 +21,7 @@ def failures(mode, names):
     return json.loads(done.stdout)
 
 
-SHARE = 8
+SHARE = 16
 """Every module takes a tenth of a second: every so many are tried each time, the others in long runs."""
 
 
