@@ -25,6 +25,7 @@ from kernelet.testing.endpoint.asgi import Call, call
 from kernelet.testing.null import NullPlugin, write_model
 from kernelet.testing.null.engine import null_engine
 from kernelet.testing.quantization.layers import layers, model_config
+from kernelet.testing.quantizer import RandomSource
 from kernelet.testing.server.serving import serving
 from kernelet.testing.weight_kernel.reference import dequantize
 
@@ -242,6 +243,23 @@ def test_quantization_method(example):
         plugin.load("method").Ternary(NOTHING, {**config, "bits": 2}, model_config("ternary", config))
     (owned,) = plugin.boot().offers(QuantOffer)
     assert owned.offer.names == ("ternary",)
+
+
+def test_quantizer(example, tmp_path):
+    plugin = example("quant")
+    source = RandomSource(excluded=["model.layers.0.mlp.up_proj"])
+    plugin.load("writer").TernaryWriter(NOTHING).write(source, tmp_path, lambda _: None)
+    config = json.loads((tmp_path / "config.json").read_text())["quantization_config"]
+    assert "model.layers.0.mlp.up_proj" in config["modules_to_not_convert"]
+    method = plugin.load("method").Ternary(NOTHING, config, model_config("ternary", config))
+    for layer in source.layers:
+        if (scheme := method.scheme(layer)) is None:
+            assert torch.equal(source.written[f"{layer.name}.weight"], source.tensor(f"{layer.name}.weight"))
+            continue
+        weight = source.tensor(f"{layer.name}.weight")
+        stored = {suffix: source.written[f"{layer.name}.{suffix}"] for suffix in method.stored(layer)}
+        found = dequantize(method.canonical(layer, stored), scheme)
+        assert (found - weight).norm() < 0.6 * weight.norm()
 
 
 @pytest.mark.parametrize("window, soft_cap, with_sinks", [(None, None, False), (5, None, False), (5, 3.0, True)])
