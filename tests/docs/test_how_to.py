@@ -17,17 +17,13 @@ from kernelet.contracts.attention import AttentionBatch, AttentionSpec
 from kernelet.contracts.cache import FullAttentionSpec
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.op import DENSE
-from kernelet.contracts.quant import QuantOffer
 from kernelet.contracts.sampling import LogitsRow
 from kernelet.contracts.serving import ServerContext
 from kernelet.errors import ConfigError, ParameterError, SelectionError, UnsupportedModelError, WeightsError
 from kernelet.testing.endpoint.asgi import Call, call
 from kernelet.testing.null import NullPlugin, write_model
 from kernelet.testing.null.engine import null_engine
-from kernelet.testing.quantization.layers import layers, model_config
-from kernelet.testing.quantizer import RandomSource
 from kernelet.testing.server.serving import serving
-from kernelet.testing.weight_kernel.reference import dequantize
 
 GREEDY = SamplingParams(temperature=0, max_tokens=6, ignore_eos=True)
 NOTHING = Settings(plugin="p")
@@ -222,44 +218,6 @@ def test_op_and_kernel(example):
     assert torch.equal(table.apply(torch.tensor([4, 0]), table.prepare({"weight": rows}), None), rows[[4, 0]])
     assert kernels.PlainKernel.supports("linear", DENSE, "float32", (6, 16)).ok
     assert "int8 embedding" in kernels.PlainKernel.supports("embedding", kernels.INT8_ROWS, "float32", (6, 16)).reason
-
-
-def test_quantization_method(example):
-    plugin = example("quant")
-    config = {"quant_method": "ternary", "modules_to_not_convert": ["layers.1", "visual"]}
-    method = plugin.load("method").Ternary(NOTHING, config, model_config("ternary", config))
-    layer, skipped, head = layers()[0], layers()[7], layers()[-1]
-    assert method.scheme(skipped) is method.scheme(head) is None
-    assert method.unused() == ("visual",)
-    signs = torch.randint(-1, 2, layer.shape, dtype=torch.int8)
-    sizes = torch.rand(layer.shape[0])
-    assert tuple(method.stored(layer)) == ("signs", "sizes")
-    found = method.canonical(layer, {"signs": signs, "sizes": sizes})
-    assert torch.equal(dequantize(found, method.scheme(layer)), signs.double() * sizes.double()[:, None])
-    for wrong in ({"signs": signs}, {"signs": signs * 2, "sizes": sizes}, {"signs": signs[:, 1:], "sizes": sizes}):
-        with pytest.raises(WeightsError, match=layer.name):
-            method.canonical(layer, wrong)
-    with pytest.raises(UnsupportedModelError, match="bits"):
-        plugin.load("method").Ternary(NOTHING, {**config, "bits": 2}, model_config("ternary", config))
-    (owned,) = plugin.boot().offers(QuantOffer)
-    assert owned.offer.names == ("ternary",)
-
-
-def test_quantizer(example, tmp_path):
-    plugin = example("quant")
-    source = RandomSource(excluded=["model.layers.0.mlp.up_proj"])
-    plugin.load("writer").TernaryWriter(NOTHING).write(source, tmp_path, lambda _: None)
-    config = json.loads((tmp_path / "config.json").read_text())["quantization_config"]
-    assert "model.layers.0.mlp.up_proj" in config["modules_to_not_convert"]
-    method = plugin.load("method").Ternary(NOTHING, config, model_config("ternary", config))
-    for layer in source.layers:
-        if (scheme := method.scheme(layer)) is None:
-            assert torch.equal(source.written[f"{layer.name}.weight"], source.tensor(f"{layer.name}.weight"))
-            continue
-        weight = source.tensor(f"{layer.name}.weight")
-        stored = {suffix: source.written[f"{layer.name}.{suffix}"] for suffix in method.stored(layer)}
-        found = dequantize(method.canonical(layer, stored), scheme)
-        assert (found - weight).norm() < 0.6 * weight.norm()
 
 
 @pytest.mark.parametrize("window, soft_cap, with_sinks", [(None, None, False), (5, None, False), (5, 3.0, True)])
