@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import pytest
 import torch
+from as_is import AsIs, InMemory, random_checkpoint
 
-from kernelet.contracts.op import PackedWeights
+from kernelet.contracts.op import PackedWeights, ScaleLevel, WeightScheme
 from kernelet.layers.embedding import Head, TiedEmbedding
 from kernelet.layers.linear import MergedLinear, ReplicatedLinear
+from kernelet.loading.loader import fill
+from kernelet.loading.mapping import WeightMap, split
 from kernelet.testing.plugin_view import ReferencePlugins
 from kernelet.testing.tensors import make_context
 from kernelet.testing.weight_kernel import ReferenceKernel
@@ -153,3 +156,60 @@ def test_a_tied_table_is_kept_once():
         assert torch.equal(embedding.forward(torch.tensor([2, 0])), WEIGHT[[2, 0]])
         assert torch.equal(head.forward(torch.eye(2)), WEIGHT.T)
         assert len(store.files) == 1
+
+
+def quantized(store, schemes, **identities):
+    """A layer of a quantized checkpoint in two parts, loaded; and what was read for it."""
+    context = context_of(store, Keeping)
+    context.quantization = AsIs(schemes)
+    layer = MergedLinear(context, "x", 2, {"gate": 3, "up": 4}, sources=["x.gate", "x.up"])
+    stored, _ = random_checkpoint({"x.gate": (3, 2), "x.up": (4, 2)}, schemes)
+    reader = InMemory(stored)
+    reader.identity = lambda name: identities.get(name.replace(".", "_"), name)
+    list(fill(reader, WeightMap(targets=split(layer.weight, ["x.gate.weight", "x.up.weight"]))))
+    layer.finish()
+    return layer, reader.read_names
+
+
+class Keeping(ReferenceKernel):
+    def layout(self, dtype):
+        return "dequantized"
+
+    def export(self, prepared):
+        return {"whole": prepared}
+
+    def restore(self, tensors):
+        return tensors["whole"]
+
+
+INT8 = WeightScheme(element="int8", scales=(ScaleLevel("float32", (1, 0)),))
+X = torch.randn(3, 2)
+
+
+@pytest.mark.parametrize("schemes", [{"x.gate": INT8, "x.up": INT8}, {"x.gate": INT8}], ids=["alike", "differently"])
+def test_what_was_made_of_a_quantized_checkpoint_is_found_again(schemes):
+    store = Store()
+    first, read = quantized(store, schemes)
+    assert len(read) == (4 if len(schemes) == 2 else 3)
+    second, read = quantized(store, schemes)
+    assert read == []
+    assert torch.equal(second.forward(X), first.forward(X))
+
+
+def test_every_stored_tensor_is_part_of_the_name():
+    store, both = Store(), {"x.gate": INT8, "x.up": INT8}
+    quantized(store, both)
+    for name in ("x_gate_weight", "x_gate_scales", "x_up_scales"):
+        _, read = quantized(store, both, **{name: "another"})
+        assert len(read) == 4
+    _, read = quantized(store, {"x.gate": INT8}, x_gate_scales="another")
+    assert sorted(read) == ["x.gate.scales", "x.gate.weight", "x.up.weight"]
+    _, read = quantized(store, {"x.gate": INT8}, x_gate_scales="yet another")
+    assert sorted(read) == ["x.gate.scales", "x.gate.weight"], "the other part is kept on its own"
+
+
+def test_a_format_without_an_identity_is_not_kept(monkeypatch):
+    monkeypatch.setattr(AsIs, "identity", lambda _self: "")
+    store = Store()
+    quantized(store, {"x.gate": INT8, "x.up": INT8})
+    assert store.files == {}
