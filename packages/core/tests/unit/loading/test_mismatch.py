@@ -50,13 +50,17 @@ def test_what_fits():
         (["a.plain.weight", *WORDS, "other"], "nothing takes other; the checkpoint is of another architecture"),
         (
             ["a.plain.words", "a.plain.zeros", *WORDS],
-            "nothing takes a.plain.words, a.plain.zeros; missing are a.plain.weight; a.plain has words, zeros in the "
-            + "place of weight: it is quantized, and nothing says how",
+            (
+                "nothing takes a.plain.words, a.plain.zeros; missing are a.plain.weight; a.plain has words, zeros in "
+                "the place of weight: it is quantized, and nothing says how"
+            ),
         ),
         (
             ["a.plain.weight", "a.quantized.weight"],
-            "nothing takes a.quantized.weight; missing are a.quantized.scales, a.quantized.words; a.quantized.weight "
-            + "is unquantized, and words, scales are expected in its place",
+            (
+                "nothing takes a.quantized.weight; missing are a.quantized.scales, a.quantized.words; "
+                "a.quantized.weight is unquantized, and words, scales are expected in its place"
+            ),
         ),
     ],
 )
