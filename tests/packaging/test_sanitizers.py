@@ -10,12 +10,9 @@ from pathlib import Path
 import pytest
 import sanitize
 
-pytestmark = [
-    pytest.mark.long,  # it builds the extension
-    pytest.mark.skipif(
-        not all(Path(path).is_absolute() for path in sanitize.preloaded()), reason="this compiler has no sanitizers"
-    ),
-]
+pytestmark = pytest.mark.skipif(
+    not all(Path(path).is_absolute() for path in sanitize.preloaded()), reason="this compiler has no sanitizers"
+)
 
 OVERRUN = """
 import importlib.util, sys
