@@ -11,8 +11,9 @@ from kernelet.config import ModelConfig
 from kernelet.contracts.model import HFConfig, ModelArchitectureOffer, ModelInfo
 from kernelet.contracts.platform import Capabilities
 from kernelet.contracts.plugins import Owned
+from kernelet.contracts.quant import QuantOffer
 from kernelet.engine.options import EngineOptions
-from kernelet.engine.quantization import FindMethod, choose_quantization, take_quantization
+from kernelet.engine.quantization import FindMethod, choose_quantization, read_beside, take_quantization
 from kernelet.errors import ConfigError, ModelNotFoundError, UnsupportedModelError
 
 FindArchitecture = Callable[[Sequence[str], HFConfig], tuple[Owned[ModelArchitectureOffer], ModelInfo]]
@@ -74,8 +75,18 @@ def build_model_config(
     capabilities: Capabilities,
     find_architecture: FindArchitecture,
     find_method: FindMethod,
+    methods: Sequence[QuantOffer] = (),
 ) -> ModelConfig:
     """Everything about the model that can be known without its weights.
+
+    Args:
+        name: What the operator called it.
+        folder: Where it is.
+        options: The operator's.
+        capabilities: The platform's.
+        find_architecture: Finds who serves it.
+        find_method: Finds who knows how its weights are quantized.
+        methods: All who might.
 
     Raises:
         ModelNotFoundError: config.json is damaged.
@@ -84,6 +95,8 @@ def build_model_config(
         ConfigError: dtype, context or quantization do not fit.
     """
     hf_config, stored = take_quantization(read_hf_config(folder))
+    if stored is None:
+        stored = read_beside(folder, options.quantization, methods)
     quantization = choose_quantization(options.quantization, stored, find_method)
     owned, info = find_architecture(architecture_names(hf_config), hf_config)
     check_described(owned.offer.name, info)

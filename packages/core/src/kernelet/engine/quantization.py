@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from kernelet.contracts.plugins import Choice
@@ -28,6 +30,40 @@ def take_quantization(hf_config: Mapping[str, Any]) -> tuple[dict[str, Any], dic
     if any(one != found[0] for one in found):
         raise UnsupportedModelError(f"config.json has several {KEY} that differ: the model needs exactly one")
     return _without(hf_config), found[0] if found else None
+
+
+def read_beside(folder: Path, named: str | None, offers: Sequence[QuantOffer]) -> dict[str, Any] | None:
+    """A ``quantization_config`` that a checkpoint has in a file of its own; None: it has none.
+
+    Args:
+        folder: The model's folder.
+        named: What the operator named.
+        offers: Methods, whose ``config_files`` are looked for.
+
+    Raises:
+        ConfigError: several methods have files there.
+        UnsupportedModelError: a file is no JSON object.
+    """
+    found = [
+        (offer, folder / name)
+        for offer in offers
+        if named is None or named in {offer.name, *offer.names}
+        for name in offer.config_files
+        if (folder / name).is_file()
+    ]
+    if not found:
+        return None
+    if len(found) > 1:
+        several = ", ".join(f"{offer.name} ({path.name})" for offer, path in found)
+        raise ConfigError(f"{folder} has configurations of several quantization methods: {several}: remove all but one")
+    offer, path = found[0]
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UnsupportedModelError(f"{path} cannot be read ({error}): it says how weights are quantized") from error
+    if not isinstance(said, dict):
+        raise UnsupportedModelError(f"{path} is no JSON object: it says how weights are quantized")
+    return {"quant_method": offer.name} | said
 
 
 def choose_quantization(named: str | None, said: Mapping[str, Any] | None, find: FindMethod) -> str | None:

@@ -94,3 +94,12 @@ def test_what_the_checkpoint_says_of_quantization_is_kept_apart(tmp_path):
     config = build_model_config("name", tmp_path, EngineOptions(), CAPABILITIES, found(), lambda name: choice)
     assert (config.quantization, config.quantization_config) == ("format", said)
     assert config.hf_config == {"x": 1}
+
+
+def test_what_a_file_of_its_own_says_of_quantization(tmp_path):
+    offer = QuantOffer(name="format", target="m:A", names=("stored-so",), config_files=("how.json",))
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "how.json").write_text('{"bits": 4}')
+    choice = Choice(chosen=Owned(offer=offer, plugin="p"), reason="named")
+    config = build_model_config("name", tmp_path, EngineOptions(), CAPABILITIES, found(), lambda name: choice, [offer])
+    assert (config.quantization, config.quantization_config) == ("format", {"quant_method": "format", "bits": 4})

@@ -4,13 +4,13 @@ import pytest
 
 from kernelet.contracts.plugins import Choice, Owned
 from kernelet.contracts.quant import QuantOffer
-from kernelet.engine.quantization import choose_quantization, take_quantization
+from kernelet.engine.quantization import choose_quantization, read_beside, take_quantization
 from kernelet.errors import ConfigError, SelectionError, UnsupportedModelError
 
 OFFERS = (
     QuantOffer(name="eight", target="m:A", online=True),
-    QuantOffer(name="format", target="m:B", names=("format", "format_fast")),
-    QuantOffer(name="both", target="m:C", names=("both",), online=True),
+    QuantOffer(name="format", target="m:B", names=("format", "format_fast"), config_files=("format.json",)),
+    QuantOffer(name="both", target="m:C", names=("both",), online=True, config_files=("a.json", "both.json")),
 )
 
 
@@ -82,3 +82,24 @@ def test_it_is_taken_out_wherever_it_stands():
 def test_what_it_says_must_be_clear(config, match):
     with pytest.raises(UnsupportedModelError, match=match):
         take_quantization(config)
+
+
+def test_a_configuration_in_a_file_of_its_own(tmp_path):
+    assert read_beside(tmp_path, None, OFFERS) is None
+    (tmp_path / "format.json").write_text('{"bits": 4}')
+    for named in (None, "format", "format_fast"):
+        assert read_beside(tmp_path, named, OFFERS) == {"quant_method": "format", "bits": 4}
+    assert read_beside(tmp_path, "both", OFFERS) is None
+    (tmp_path / "both.json").write_text('{"quant_method": "both"}')
+    assert read_beside(tmp_path, "both", OFFERS) == {"quant_method": "both"}
+    with pytest.raises(ConfigError, match=r"several quantization methods: format \(format.json\), both \(both.json\)"):
+        read_beside(tmp_path, None, OFFERS)
+
+
+@pytest.mark.parametrize(
+    "content, match", [("[1]", "is no JSON object"), ("{", "cannot be read"), ("", "cannot be read")]
+)
+def test_a_damaged_file_is_named(tmp_path, content, match):
+    (tmp_path / "format.json").write_text(content)
+    with pytest.raises(UnsupportedModelError, match=rf"format\.json {match}.* how weights are quantized"):
+        read_beside(tmp_path, None, OFFERS)
