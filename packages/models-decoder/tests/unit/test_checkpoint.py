@@ -4,12 +4,18 @@ import shutil
 
 import pytest
 import torch
+from as_is import AsIs, InMemory
 from decoder_families import MAIN, MAX_LEN
 from decoder_harness import load_decoder
 from safetensors.torch import load_file, save_file
 
+from kernelet.contracts.op import ScaleLevel, WeightScheme
 from kernelet.errors import WeightsError
 from kernelet.testing.model import all_logits
+from kernelet.testing.tensors import make_context
+from kernelet_models_decoder.decoder import DecoderModel
+
+INT8 = WeightScheme(element="int8", scales=(ScaleLevel("float32", (1, 0)),))
 
 
 def rewritten(case, folder, change):
@@ -70,3 +76,51 @@ def test_a_bfloat16_checkpoint_is_converted(made, tmp_path):
     model = load_decoder(rewritten(case, tmp_path, to_bfloat16), max_model_len=MAX_LEN)
     expected = load_file(case.folder / "model.safetensors")["model.norm.weight"].bfloat16().float()
     assert torch.equal(model.final_norm.weight, expected)
+
+
+class Rows(AsIs):
+    """int8 with a scale a row, of all linear modules but the head and routers."""
+
+    def scheme(self, layer):
+        if layer.role == "embedding" or layer.head or layer.router:
+            return None
+        return self.schemes.setdefault(layer.name, INT8)
+
+
+def loaded(case, tensors, method=None):
+    context = make_context(case.config, architecture=case.config["architectures"][0], max_model_len=MAX_LEN)
+    context.quantization = method
+    with torch.inference_mode():
+        model = DecoderModel(context)
+        reader = InMemory(tensors(method.schemes if method else {}))
+        assert sorted(model.load_weights(reader)) == reader.names()
+    return model
+
+
+@pytest.mark.parametrize("name", MAIN)
+def test_every_family_is_read_quantized(made, name):
+    case = made(name)
+    plain = load_file(case.folder / "model.safetensors")
+
+    def stored(schemes):
+        """The checkpoint with the modules of the layers quantized; keeps what these stand for."""
+        found = dict(plain)
+        for module in schemes:
+            weight = found.pop(f"{module}.weight")
+            scales = weight.abs().amax(1, keepdim=True) / 127
+            whole = (weight / scales).round()
+            found |= {f"{module}.weight": whole.to(torch.int8), f"{module}.scales": scales}
+            twin[f"{module}.weight"] = whole * scales
+        return found
+
+    twin = dict(plain)
+    model = loaded(case, stored, Rows({}))
+    expected = loaded(case, lambda _: twin)
+    assert len(twin) == len(plain)
+    assert any(not torch.equal(twin[key], plain[key]) for key in plain)
+    for found, wanted in zip(
+        all_logits(model, case.sequences, chunk=MAX_LEN),
+        all_logits(expected, case.sequences, chunk=MAX_LEN),
+        strict=True,
+    ):
+        torch.testing.assert_close(found, wanted, atol=1e-4, rtol=1e-4)
