@@ -21,18 +21,12 @@ __all__ = ["TestFloat8", "TestInt8", "TestPackage", "TestPacked4", "TestPacked5"
 PLUGIN = "kernelet_quant_compressed_tensors.plugin"
 
 
-def configuration(
-    form: str, weights: Mapping[str, Any], inputs: Mapping[str, Any] | None = None, **fields: object
+def configured(
+    form: str, weights: Mapping[str, Any] | None, inputs: Mapping[str, Any] | None = None, **fields: object
 ) -> dict[str, Any]:
     """``quantization_config`` of a checkpoint with one group."""
-    group = {"targets": ["Linear"], "weights": dict(weights), "input_activations": inputs and dict(inputs)}
-    return {
-        "quant_method": "compressed-tensors",
-        "format": form,
-        "ignore": ["lm_head", "re:.*mlp.gate$"],
-        "config_groups": {"group_0": group},
-        **fields,
-    }
+    group = {"targets": ["Linear"], "weights": weights, "input_activations": inputs, "output_activations": None}
+    return {"quant_method": "compressed-tensors", "format": form, "config_groups": {"group_0": group}, **fields}
 
 
 class TestPackage(PackageSuite):
@@ -66,16 +60,14 @@ class Stored(QuantizationSuite):
 class TestPacked4(Stored):
     __test__ = True
     capabilities = QuantizationCapabilities(
-        config=configuration("pack-quantized", {"num_bits": 4, "strategy": "group", "group_size": 32}), error=1e-6
+        config=configured("pack-quantized", {"num_bits": 4, "strategy": "group", "group_size": 32}), error=1e-6
     )
 
 
 class TestPackedPoints(Stored):
     __test__ = True
     capabilities = QuantizationCapabilities(
-        config=configuration(
-            "pack-quantized", {"num_bits": 4, "strategy": "group", "group_size": 64, "symmetric": False}
-        ),
+        config=configured("pack-quantized", {"num_bits": 4, "strategy": "group", "group_size": 64, "symmetric": False}),
         error=1e-6,
     )
 
@@ -83,14 +75,14 @@ class TestPackedPoints(Stored):
 class TestPacked5(Stored):
     __test__ = True
     capabilities = QuantizationCapabilities(
-        config=configuration("pack-quantized", {"num_bits": 5, "strategy": "channel", "symmetric": False}), error=1e-6
+        config=configured("pack-quantized", {"num_bits": 5, "strategy": "channel", "symmetric": False}), error=1e-6
     )
 
 
 class TestInt8(Stored):
     __test__ = True
     capabilities = QuantizationCapabilities(
-        config=configuration(
+        config=configured(
             "int-quantized",
             {"num_bits": 8, "strategy": "channel"},
             {"num_bits": 8, "strategy": "token", "dynamic": True},
@@ -102,7 +94,7 @@ class TestInt8(Stored):
 class TestFloat8(Stored):
     __test__ = True
     capabilities = QuantizationCapabilities(
-        config=configuration(
+        config=configured(
             "float-quantized",
             {"num_bits": 8, "type": "float", "strategy": "block", "block_structure": [128, 128]},
             {"num_bits": 8, "type": "float", "strategy": "group", "group_size": 128, "dynamic": True},

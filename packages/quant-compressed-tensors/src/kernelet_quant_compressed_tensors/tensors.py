@@ -65,9 +65,7 @@ class Module:
 
     def scales(self) -> Tensor:
         """float32, one a block."""
-        shapes = [self.blocks]
-        shapes += {"tensor": [(1,), ()], "channel": [self.blocks[:1]]}.get(self.form.kind, [])
-        found = self._take("weight_scale", shapes, FLOATS).float().reshape(self.blocks)
+        found = self._take("weight_scale", self._of_blocks(), FLOATS).float().reshape(self.blocks)
         if not bool(torch.isfinite(found).all()):
             raise self._error("weight_scale has values that are infinite or no numbers")
         return found
@@ -84,9 +82,7 @@ class Module:
             shape = (words(rows, form.bits), groups)
             packed = self._take("weight_zero_point", [shape], (torch.int32,))
             return unpack(packed.T.contiguous(), form.bits, rows).T.contiguous()
-        shapes = [self.blocks]
-        shapes += {"tensor": [(1,), ()], "channel": [self.blocks[:1]]}.get(form.kind, [])
-        found = self._take("weight_zero_point", shapes, (torch.int8, *WHOLE_NUMBERS)).reshape(self.blocks)
+        found = self._take("weight_zero_point", self._of_blocks(), (torch.int8, *WHOLE_NUMBERS)).reshape(self.blocks)
         return self._in_range("weight_zero_point", found).to(torch.int8)
 
     def order(self) -> Tensor:
@@ -111,6 +107,11 @@ class Module:
         if not 0 < float(found) < float("inf"):
             raise self._error(f"input_scale is {float(found)}")
         return found
+
+    def _of_blocks(self) -> list[tuple[int, ...]]:
+        """Shapes that a tensor with a value a block may have."""
+        flat: dict[str, list[tuple[int, ...]]] = {"tensor": [(1,), ()], "channel": [self.blocks[:1]]}
+        return [self.blocks, *flat.get(self.form.kind, [])]
 
     def _take(self, name: str, shapes: list[tuple[int, ...]], dtypes: tuple[torch.dtype, ...]) -> Tensor:
         tensor = self.stored.get(name)
