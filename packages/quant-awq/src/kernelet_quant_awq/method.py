@@ -44,7 +44,12 @@ class Awq(QuantizationMethod):
 
     def scheme(self, layer: QuantLayer) -> WeightScheme | None:
         skipped = self._skipped.match(layer.name)
-        if skipped or layer.role == "embedding" or layer.router or (layer.head and not self.format.head):
+        if (
+            skipped
+            or layer.role == "embedding"
+            or layer.router
+            or (layer.head and (layer.tied or not self.format.head))
+        ):
             return None
         rows, columns = layer.shape
         group = self.format.group_size
@@ -81,7 +86,7 @@ class Awq(QuantizationMethod):
         }
 
     def identity(self) -> str:
-        return __name__
+        return f"{__name__}-1"
 
     def unused(self) -> Sequence[str]:
         return [f"modules_to_not_convert: {entry}" for entry in self._skipped.unused()]

@@ -15,6 +15,7 @@ def kernelet_quantization_methods() -> Sequence[QuantOffer]:
             name="awq",
             target="kernelet_quant_awq.method:Awq",
             names=("awq", "awq_marlin"),
+            config_files=("quant_config.json",),
             summary="AWQ checkpoints: 4-bit weights in groups with a scale and a zero point",
         ),
     )

@@ -1,0 +1,3 @@
+"""Reads GPTQ checkpoints."""
+
+from __future__ import annotations

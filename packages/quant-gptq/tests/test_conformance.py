@@ -1,0 +1,7 @@
+"""This package passes the suites that it names."""
+
+from __future__ import annotations
+
+from kernelet_quant_gptq.conformance import TestActOrder, TestChannels, TestGptq, TestPackage, TestThreeBits
+
+__all__ = ["TestActOrder", "TestChannels", "TestGptq", "TestPackage", "TestThreeBits"]
