@@ -56,11 +56,16 @@ def accepts(start, text: str) -> bool:
 
 
 def sample(grammar, random: Random, limit: int = LIMIT, vocabulary=VOCABULARY) -> str | None:
-    """A text by random logits under the masks; what ends it gets likelier with its length. None: it did not end."""
+    """A text by random logits under the masks; None: it did not end.
+
+    What closes gets likelier with its length, and each token less likely with each time that it came: where a string
+    must hold some letter before it may end, it does.
+    """
     closing = [1.0 if token[:1] in b'"}])' and token else 0.0 for token in vocabulary.token_bytes]
     bias = np.array(closing) - np.array([token[:1] >= b"\x80" for token in vocabulary.token_bytes])
     noise = np.random.default_rng(random.getrandbits(32))
     row = np.zeros(vocabulary.num_words, np.int32)
+    times = np.zeros(len(closing))
     text = b""
     for length in range(limit):
         grammar.fill_mask(row)
@@ -68,10 +73,11 @@ def sample(grammar, random: Random, limit: int = LIMIT, vocabulary=VOCABULARY) -
         if grammar.can_end() and (grammar.must_end() or random.random() < 0.2 + length / 40):
             return text.decode()
         assert allowed.size, f"nothing fits after {text!r}"
-        scores = noise.gumbel(size=allowed.size) + bias[allowed] * min(8.0, length / 4)
+        scores = noise.gumbel(size=allowed.size) + bias[allowed] * min(8.0, length / 4) - times[allowed]
         token = int(allowed[np.argmax(scores)])
         assert grammar.accept([token]), (
             f"after {text!r} the mask allows {vocabulary.token_bytes[token]!r}, accept() not"
         )
+        times[token] += 0.5
         text += vocabulary.token_bytes[token]
     return None

@@ -127,7 +127,7 @@ def test_what_is_allowed_is_read_back(name, choice, with_tokens):
 @pytest.mark.parametrize("name", NOT_HELD)
 def test_families_whose_arguments_are_no_json_say_nothing(name):
     with pytest.raises(UnenforcedError, match="cannot be constrained"):
-        tool_calls(table_of(name), TOOLS)
+        call_states(tool_calls(table_of(name), TOOLS), JsonOptions(), {}, lower)
 
 
 def test_every_family_is_one_or_the_other():

@@ -204,7 +204,6 @@ def start(configured: Configured, launch: Callable[[Configured], CoreClient] = s
     processor = InputProcessor(tokenizer, config.model, configured.platform_config, validators, structured)
     io_processor = make_io_processor(config, kernel, tokenizer)
     parsers = make_parsers(config.plugins, kernel, tokenizer)
-    parsers = replace(parsers, holds_strict=config.structured.fallback != "validate")
     kernel.lifecycle.process_started()
     client = launch(configured)
     sandbox = Sandbox(plugins=partial(helper_plugins, kernel))

@@ -11,8 +11,9 @@ from kernelet.engine.continued import parse_continued
 from kernelet.engine.parsing import OutputParsing, Parsers
 from kernelet.engine.prompts import ParsedPrompt
 from kernelet.engine.sandbox.pool import Sandbox
-from kernelet.engine.tool_choice import ToolChoice, Tools, without_strict
+from kernelet.engine.tool_choice import Tools, without_strict
 from kernelet.errors import ChatTemplateError, SandboxTargetError
+from kernelet.request.tool_choice import ToolChoice
 from kernelet.text.chat_template import ChatTemplate
 from kernelet.text.requested_template import RENDER, pack, unpack
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -211,8 +211,11 @@ class InputProcessor:
 
     def _parsing(self, constraint: PreparedConstraint | None, parsing: OutputParsing | None) -> OutputParsing | None:
         """How answers are parsed: where all of the content is held to a form, nothing in it is a marker."""
-        if constraint is None or parsing is None or constraint.constraint.kind in PARTIAL:
+        if constraint is None or parsing is None:
             return parsing
+        if constraint.constraint.kind in PARTIAL:
+            must_call = parsing.calls is not None and parsing.calls.choice != "auto"
+            return replace(parsing, only_calls=must_call and constraint.engine is not None)
         return parsing.held(reasons=not self._structured.in_reasoning)
 
     def _held_to(

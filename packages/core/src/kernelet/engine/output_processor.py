@@ -12,7 +12,8 @@ from kernelet.errors import RequestFailedError
 from kernelet.request.outputs import CompletionOutput, EngineOutput, Logprob, RequestOutput
 from kernelet.request.status import FinishReason
 from kernelet.request.structured import UNFINISHED
-from kernelet.structured.constraint import Constraint
+from kernelet.structured.constraint import TOOL_CALLS, Constraint
+from kernelet.structured.validating import calls_text
 from kernelet.text.logprobs import describe_logprobs
 from kernelet.text.output import OutputAssembler, TextOptions
 from kernelet.text.parsed_output import ParsedAssembler
@@ -145,10 +146,19 @@ class RequestState:
         if prepared is None or prepared.engine is not None:
             return []
         return [
-            (prepared.constraint, choice.text if choice.parser is None else choice.parser.message.content, choice)
+            (prepared.constraint, self._compared(prepared.constraint, choice), choice)
             for choice in self._choices.values()
             if choice.finish_reason in {FinishReason.STOP, FinishReason.LENGTH} and choice.structured is None
         ]
+
+    def _compared(self, constraint: Constraint, choice: ChoiceState) -> str:
+        """The text of an answer that is compared with a constraint."""
+        message = None if choice.parser is None else choice.parser.message
+        if message is None:
+            return choice.text
+        if constraint.kind == TOOL_CALLS:
+            return calls_text((call.name, call.arguments) for call in message.tool_calls)
+        return message.content
 
     def snapshot(self) -> RequestOutput:
         """The request as of now; later updates do not change it."""

@@ -23,9 +23,10 @@ from kernelet.contracts.plugins import Owned, PluginView
 from kernelet.contracts.serving import ParsersInfo
 from kernelet.engine.options import AUTO
 from kernelet.engine.reasoning import Reasoner
-from kernelet.engine.tool_choice import Choice, ToolChoice, Tools, held_calls, read_tool_choice
+from kernelet.engine.tool_choice import Tools, held_calls
 from kernelet.errors import ConfigError, PluginError, RequestFailedError, SelectionError
 from kernelet.request.message import ParsedMessage
+from kernelet.request.tool_choice import Choice, ToolChoice, read_tool_choice
 from kernelet.request.values import shown
 from kernelet.structured.tags.calls import ToolCalls
 from kernelet.text.detokenizer import Span
@@ -170,6 +171,7 @@ class OutputParsing:
         marker_ids: Tokens that are markers: the parser sees them whether or not they are shown.
         label: Which parsers run, for messages.
         calls: What the answers are held to; None: the model is free.
+        only_calls: They are held to calls: what there is of one that was cut is no content.
         reasoner: The reasoning parser that runs.
     """
 
@@ -179,6 +181,7 @@ class OutputParsing:
     marker_ids: frozenset[int] = frozenset()
     label: str = ""
     calls: ToolCalls | None = None
+    only_calls: bool = False
     reasoner: Reasoner | None = None
 
     def held(self, *, reasons: bool) -> OutputParsing:
@@ -196,7 +199,7 @@ class OutputParsing:
 
     def new_parser(self) -> OutputParser:
         """The parser of one choice."""
-        return OutputParser(self.table, self.tools, drops_calls=self.drops_calls)
+        return OutputParser(self.table, self.tools, drops_calls=self.drops_calls, only_calls=self.only_calls)
 
 
 class ChoiceParser:
@@ -248,14 +251,12 @@ class Parsers:
         tool: Finds calls; None: they stay text.
         reasoning: Finds reasoning; None: it stays text.
         auto_tool_choice: Whether clients may leave it to the model to call their tools.
-        holds_strict: Calls of strict functions that the model may leave are held to their form.
     """
 
     tokenizer: Tokenizer | None = None
     tool: NamedParser | None = None
     reasoning: NamedParser | None = None
     auto_tool_choice: bool = False
-    holds_strict: bool = True
 
     @property
     def info(self) -> ParsersInfo:
@@ -333,7 +334,7 @@ class Parsers:
             tools=context.tools,
             reasoner=reasoner,
             drops_calls=choice.kind == "none",
-            calls=held_calls(choice, context.tools, calls, thinks, parallel=parallel, strict=self.holds_strict),
+            calls=held_calls(choice, context.tools, calls, thinks, parallel=parallel),
             marker_ids=frozenset(index for text in table.tokens if (index := self._token(text)) is not None),
             label=label,
         )

@@ -3,59 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any
 
 from kernelet.contracts.parsing import REASONING, ParserTable
 from kernelet.errors import ParameterError
-from kernelet.request.values import shown
-from kernelet.structured.refusal import InvalidConstraintError, UnenforcedError
+from kernelet.request.tool_choice import FIELD, Choice
+from kernelet.structured.refusal import InvalidConstraintError
 from kernelet.structured.tags.calls import ToolCalls, tool_calls
 
 Tools = Sequence[Mapping[str, Any]]
-
-ToolChoice = str | Mapping[str, Any]
-"""``"none"``, ``"auto"``, ``"required"``, or a function, ``{"type": "function", "function": {"name": ...}}``."""
-
-FIELD: Final = "tool_choice"
-
-
-class Choice(NamedTuple):
-    """A ``tool_choice`` that was read.
-
-    Attributes:
-        name: Of the only function that may be called, where ``kind`` is ``"named"``.
-    """
-
-    kind: Literal["none", "auto", "required", "named"]
-    name: str = ""
-
-
-def read_tool_choice(given: object, functions: Sequence[Mapping[str, Any]]) -> Choice:
-    """What a request says, in one of OpenAI's forms.
-
-    Raises:
-        ParameterError: it is none of them, or names no function of the request.
-    """
-    if given in ("none", "auto"):
-        return Choice("none" if given == "none" else "auto")
-    if given == "required":
-        if not functions:
-            raise ParameterError(FIELD, "a call is required, but there are no tools")
-        return Choice("required")
-    name = _name_of(given)
-    if name is None:
-        raise ParameterError(FIELD, f"got {shown(given)}, expected 'none', 'auto', 'required', or a function")
-    if all(one["name"] != name for one in functions):
-        raise ParameterError(FIELD, f"got the function {shown(name)}, which is not among tools")
-    return Choice("named", name)
-
-
-def _name_of(given: object) -> str | None:
-    if not isinstance(given, Mapping) or given.get("type") != "function":
-        return None
-    inner = given.get("function", given)
-    name = inner.get("name") if isinstance(inner, Mapping) else None
-    return name if isinstance(name, str) else None
 
 
 def held_calls(
@@ -65,7 +21,6 @@ def held_calls(
     thinks: ParserTable | None,
     *,
     parallel: bool = True,
-    strict: bool = True,
 ) -> ToolCalls | None:
     """The calls that answers are held to; None: the model is free.
 
@@ -75,13 +30,12 @@ def held_calls(
         calls: Table of the tool parser.
         thinks: Table of the reasoning parser.
         parallel: More than one call may come.
-        strict: A strict function is enough to hold them.
 
     Raises:
         ParameterError: nothing can hold the answers of this model to calls.
     """
-    asked_for = strict and any(one.get("strict") for one in functions)
-    if choice.kind == "none" or (choice.kind == "auto" and not asked_for):
+    strict = any(one.get("strict") for one in functions)
+    if choice.kind == "none" or (choice.kind == "auto" and not strict):
         return None
     field = "tools" if choice.kind == "auto" else FIELD
     if calls is None:
@@ -89,7 +43,7 @@ def held_calls(
     asked = choice.name if choice.kind == "named" else choice.kind
     try:
         return tool_calls(calls, functions, asked, parallel=parallel, excludes=_openings(thinks))
-    except (UnenforcedError, InvalidConstraintError) as error:
+    except InvalidConstraintError as error:
         raise ParameterError(field, str(error)) from error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -13,6 +14,14 @@ from kernelet.request.values import boolean, items, shown
 
 CONSTRAINTS: Final = ("json", "json_object", "regex", "choice", "grammar", "structural_tag")
 """The fields of which exactly one is given."""
+
+MEANT_FOR: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "disable_any_whitespace": ("json", "json_object", "structural_tag"),
+        "disable_additional_properties": ("json", "structural_tag"),
+    }
+)
+"""Options, and the constraints for which they say something."""
 
 MAX_CHOICES: Final = 100_000
 """Texts of a choice that are looked at; how many are allowed is the operator's to say."""
@@ -43,8 +52,11 @@ def check_structured_outputs(name: str, value: object) -> StructuredOutputsParam
     if len(given) != 1:
         got = "none" if not given else " and ".join(given)
         raise ParameterError(name, f"got {got}, expected exactly one of {', '.join(CONSTRAINTS)}")
-    for flag in ("disable_any_whitespace", "disable_additional_properties"):
-        boolean(f"{name}: {flag}", getattr(params, flag))
+    for flag, kinds in MEANT_FOR.items():
+        if boolean(f"{name}: {flag}", getattr(params, flag)) and given[0] not in kinds:
+            raise ParameterError(
+                name, f"{flag} says nothing of {given[0]}: it is for {' and '.join(kinds)}; leave it out"
+            )
     backend: object = params.backend
     if backend is not None and not (isinstance(backend, str) and backend):
         raise ParameterError(name, f"backend: got {shown(params.backend)}, expected the name of a grammar engine")

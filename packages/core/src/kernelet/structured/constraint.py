@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -69,7 +70,7 @@ def make_constraint(
         text = value
     check_text(kind, text, limits)
     compact = params.disable_any_whitespace or config.disable_any_whitespace
-    closed = params.disable_additional_properties or config.disable_additional_properties
+    closed = kind != "json_object" and (params.disable_additional_properties or config.disable_additional_properties)
     return Constraint(
         kind=kind,
         text=text,
@@ -133,11 +134,24 @@ def parsed(constraint: Constraint) -> Any:
         InvalidConstraintError: it is none.
     """
     try:
-        return json.loads(constraint.text, parse_constant=no_constant)
+        return json.loads(constraint.text, parse_constant=no_constant, object_pairs_hook=once_each)
     except ValueError as error:
         raise InvalidConstraintError(f"{constraint.kind}: is no JSON: {error}") from None
     except RecursionError:
         raise InvalidConstraintError(f"{constraint.kind}: is nested too deep") from None
+
+
+def once_each(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object none of whose names comes twice: which of the two counts would be a guess.
+
+    Raises:
+        ValueError: one does.
+    """
+    found = dict(members)
+    if len(found) < len(members):
+        twice = next(name for name, count in Counter(name for name, _ in members).items() if count > 1)
+        raise ValueError(f"an object has the name {json.dumps(twice, ensure_ascii=False)[:100]} twice")
+    return found
 
 
 def no_constant(name: str) -> None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from kernelet.structured.constraint import Constraint, no_constant, parsed
+from kernelet.structured.constraint import TOOL_CALLS, Constraint, no_constant, parsed
 from kernelet.structured.refusal import InvalidConstraintError
+from kernelet.structured.tags.calls import ToolCalls, arguments_schema
 
 VALIDATE: Final = "kernelet.structured.validating:validate"
 """``validate`` as a target of the sandbox."""
 
-KINDS: Final = frozenset({"json", "json_object", "regex", "choice"})
-"""Constraints that a text can be compared with."""
+KINDS: Final = frozenset({"json", "json_object", "regex", "choice", TOOL_CALLS})
+"""Constraints that a text can be compared with; of calls, the text is what ``calls_text`` makes of them."""
 
 
 class ValidateCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,11 +39,34 @@ def is_valid(constraint: Constraint, text: str) -> bool:
         return re.fullmatch(constraint.text, text) is not None
     if constraint.kind == "choice":
         return text in parsed(constraint)
+    if constraint.kind == TOOL_CALLS:
+        return _are_valid(_calls(constraint), msgspec.json.decode(text, type=list[tuple[str, str]]))
+    return _is_valid(parsed(constraint), text)
+
+
+def calls_text(calls: Iterable[tuple[str, str]]) -> str:
+    """The names and arguments of an answer's calls as a text that can be compared."""
+    return msgspec.json.encode(list(calls)).decode()
+
+
+def _calls(constraint: Constraint) -> ToolCalls:
+    return msgspec.json.decode(constraint.text, type=ToolCalls)
+
+
+def _are_valid(wanted: ToolCalls, calls: Sequence[tuple[str, str]]) -> bool:
+    """Whether calls are of the functions that there are, as they say; and whether there is one where it must."""
+    schemas = {tool["name"]: arguments_schema(tool, wanted.choice) for tool in wanted.tools}
+    if wanted.choice != "auto" and not calls:
+        return False
+    return all(name in schemas and _is_valid(schemas[name], arguments) for name, arguments in calls)
+
+
+def _is_valid(schema: Any, text: str) -> bool:
     try:
         value = json.loads(text, parse_constant=no_constant)
     except (ValueError, RecursionError):
         return False
-    return bool(_validator(parsed(constraint)).is_valid(value))
+    return bool(_validator(schema).is_valid(value))
 
 
 def check_comparable(constraint: Constraint) -> None:
@@ -58,14 +83,21 @@ def check_comparable(constraint: Constraint) -> None:
         except (re.error, RecursionError, OverflowError) as error:
             raise InvalidConstraintError(f"regex: is none of Python's either ({error})") from None
         return
-    if constraint.kind != "choice":
-        import jsonschema
+    if constraint.kind == TOOL_CALLS:
+        calls = _calls(constraint)
+        for place, tool in enumerate(calls.tools):
+            _check_schema(f"/tools/{place}/function/parameters", arguments_schema(tool, calls.choice))
+    elif constraint.kind != "choice":
+        _check_schema("json", parsed(constraint))
 
-        try:
-            validator = _validator(parsed(constraint))
-            validator.check_schema(validator.schema)
-        except jsonschema.SchemaError as error:
-            raise InvalidConstraintError(f"json: is no schema: {error.message}") from None
+
+def _check_schema(where: str, schema: Any) -> None:
+    import jsonschema
+
+    try:
+        _validator(schema).check_schema(schema)
+    except jsonschema.SchemaError as error:
+        raise InvalidConstraintError(f"{where}: is no schema: {error.message}") from None
 
 
 def _validator(schema: Any) -> Any:

@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from kernelet.contracts.parsing import CONTENT, REASONING, CallSyntax, Exit, JsonCallsState, ParserTable, TextState
-from kernelet.engine.tool_choice import Choice, held_calls, read_tool_choice, without_strict
+from kernelet.engine.tool_choice import held_calls, without_strict
 from kernelet.errors import ParameterError
+from kernelet.request.tool_choice import Choice
 
 FUNCTIONS = ({"name": "f", "parameters": {"type": "object"}}, {"name": "g"})
 STRICT = ({"name": "f", "strict": True}, {"name": "g"})
@@ -23,41 +24,6 @@ THINKS = ParserTable(
 )
 
 
-@pytest.mark.parametrize(
-    "given, expected",
-    [
-        ("none", Choice("none")),
-        ("auto", Choice("auto")),
-        ("required", Choice("required")),
-        ({"type": "function", "function": {"name": "g"}}, Choice("named", "g")),
-        ({"type": "function", "name": "f"}, Choice("named", "f")),
-    ],
-)
-def test_forms(given, expected):
-    assert read_tool_choice(given, FUNCTIONS) == expected
-
-
-@pytest.mark.parametrize(
-    "given, says",
-    [
-        ("any", "got 'any' .str., expected 'none', 'auto', 'required', or a function"),
-        ({"type": "function", "function": {"name": "h"}}, "the function 'h' .str., which is not among tools"),
-        ({"type": "function"}, "expected 'none'"),
-        ({"type": "function", "function": "f"}, "expected 'none'"),
-        (["auto"], "expected 'none'"),
-        (None, "expected 'none'"),
-    ],
-)
-def test_others_are_refused(given, says):
-    with pytest.raises(ParameterError, match=f"tool_choice: .*{says}"):
-        read_tool_choice(given, FUNCTIONS)
-
-
-def test_a_call_of_nothing_cannot_be_required():
-    with pytest.raises(ParameterError, match="a call is required, but there are no tools"):
-        read_tool_choice("required", ())
-
-
 @pytest.mark.parametrize("kind, functions", [("none", STRICT), ("auto", FUNCTIONS)])
 def test_a_free_model(kind, functions):
     assert held_calls(Choice(kind), functions, None, None) is None
@@ -70,9 +36,8 @@ def test_strict_functions_hold_the_calls():
     assert held.tools == STRICT
 
 
-def test_strict_functions_where_the_operator_lets_them_go():
-    assert held_calls(Choice("auto"), STRICT, None, None, strict=False) is None
-    assert held_calls(Choice("required"), STRICT, CALLS, None, strict=False).choice == "required"
+def test_calls_that_a_family_does_not_describe_are_refused_later():
+    assert held_calls(Choice("required"), FUNCTIONS, ParserTable(), None).syntax is None
 
 
 def test_a_named_function_is_the_only_one():
@@ -85,7 +50,6 @@ def test_a_named_function_is_the_only_one():
     [
         ("required", FUNCTIONS, None, "tool_choice: no tool parser runs"),
         ("auto", STRICT, None, "tools: no tool parser runs"),
-        ("required", FUNCTIONS, ParserTable(), "tool_choice: .*cannot be constrained"),
     ],
 )
 def test_nothing_can_see_to_it(kind, functions, table, says):

@@ -65,6 +65,9 @@ def test_options_of_http_that_are_null_are_not_given():
         ({"regex": "a", "backend": ""}, "backend: got ''"),
         ({"regex": "a", "disable_any_whitespace": "yes"}, "disable_any_whitespace: got 'yes'"),
         ({"regex": "a", "disable_additional_properties": 1}, "disable_additional_properties: got 1"),
+        ({"regex": "a", "disable_any_whitespace": True}, "disable_any_whitespace says nothing of regex"),
+        ({"choice": ["a"], "disable_any_whitespace": True}, "for json and json_object and structural_tag"),
+        ({"json_object": True, "disable_additional_properties": True}, "says nothing of json_object"),
     ],
 )
 def test_what_is_wrong_is_named(value, says):

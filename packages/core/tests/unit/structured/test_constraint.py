@@ -38,6 +38,8 @@ def test_whitespace_and_properties_are_the_requests_or_the_operators():
     operator = StructuredConfig(disable_any_whitespace=True, disable_additional_properties=True)
     found = [make_constraint(*pair) for pair in [(plain, CONFIG), (strict, CONFIG), (plain, operator)]]
     assert [(one.max_whitespace, one.additional_properties) for one in found] == [(5, None), (0, False), (0, False)]
+    anything = make_constraint(StructuredOutputsParams(json_object=True), operator)
+    assert anything.additional_properties is None, "any object stays any object"
 
 
 @pytest.mark.parametrize(
@@ -69,6 +71,8 @@ def test_json_is_read_as_json():
     for text in ("{", "NaN", "[Infinity]", "", "{'a': 1}"):
         with pytest.raises(InvalidConstraintError, match="json: is no JSON"):
             read(text)
+    with pytest.raises(InvalidConstraintError, match="""an object has the name "a" twice"""):
+        read('{"b": [{"a": 1, "c": 2, "a": 1}]}')
     with pytest.raises(InvalidConstraintError, match=r"json: is (nested too deep|no JSON)"):
         read("[" * 200_000)
     assert json.loads("NaN") != json.loads("NaN"), "which Python's own reader takes"

@@ -3,9 +3,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from kernelet.structured.constraint import Constraint
+from kernelet.contracts.parsing import CallSyntax
+from kernelet.structured.constraint import TOOL_CALLS, Constraint
 from kernelet.structured.refusal import InvalidConstraintError
-from kernelet.structured.validating import VALIDATE, ValidateCall, check_comparable, validate
+from kernelet.structured.tags.calls import ToolCalls
+from kernelet.structured.validating import VALIDATE, ValidateCall, calls_text, check_comparable, validate
 
 pytest.importorskip("jsonschema")
 
@@ -37,6 +39,40 @@ def test_texts_are_compared(kind, text, good, bad):
     check_comparable(constraint(kind, text))
     assert verdict(kind, text, good)
     assert not verdict(kind, text, bad)
+
+
+OBJECT = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+
+
+@pytest.mark.parametrize("syntax", [None, CallSyntax(before="<", between=" ")])
+@pytest.mark.parametrize(
+    "choice, strict, calls, good",
+    [
+        ("auto", True, [], True),
+        ("auto", True, [("f", '{"a": 1}'), ("f", '{"a": 2, "b": 3}')], True),
+        ("auto", True, [("f", '{"a": 1}'), ("f", '{"a": "x"}')], False),
+        ("auto", True, [("f", '{"a": 1')], False),
+        ("auto", False, [("f", '{"a": "x"}')], True),
+        ("auto", False, [("f", "[]")], False),
+        ("auto", True, [("g", '{"a": 1}')], False),
+        ("required", False, [], False),
+        ("required", None, [("f", '{"a": 1}')], True),
+        ("required", None, [("f", '{"a": "x"}')], False),
+    ],
+)
+def test_calls_are_compared(syntax, choice, strict, calls, good):
+    tool = {"name": "f", "parameters": OBJECT, **({} if strict is None else {"strict": strict})}
+    wanted = ToolCalls(syntax=syntax, openings=(), tools=(tool,), choice=choice)
+    text = msgspec.json.encode(wanted).decode()
+    check_comparable(constraint(TOOL_CALLS, text))
+    assert verdict(TOOL_CALLS, text, calls_text(calls)) == good
+
+
+def test_calls_of_what_is_no_schema_are_compared_with_nothing():
+    tool = {"name": "f", "parameters": {"type": "obj"}, "strict": True}
+    text = msgspec.json.encode(ToolCalls(syntax=None, openings=(), tools=(tool,))).decode()
+    with pytest.raises(InvalidConstraintError, match="/tools/0/function/parameters: is no schema"):
+        check_comparable(constraint(TOOL_CALLS, text))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from kernelet_server_openai.protocol.places import a_text, an_object, only, wron
 FIELD: Final = "structured_outputs"
 FORMAT: Final = "response_format"
 SCHEMA_FIELDS: Final = frozenset({"name", "schema", "strict", "description"})
+SCHEMA_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 TYPES: Final = ("text", "json_object", "json_schema", "structural_tag")
 
 
@@ -103,7 +105,9 @@ def schema_params(given: object, where: str) -> StructuredOutputsParams:
     """
     found = an_object(given, where)
     only(found, SCHEMA_FIELDS, where)
-    a_text(found.get("name"), f"{where}.name")
+    name = a_text(found.get("name"), f"{where}.name")
+    if not SCHEMA_NAME.fullmatch(name):
+        raise wrong(f"{where}.name", f"got {shown(name)}, expected up to 64 letters, digits, _ and -")
     if found.get("description") is not None:
         a_text(found["description"], f"{where}.description")
     if not isinstance(found.get("strict"), bool | None):

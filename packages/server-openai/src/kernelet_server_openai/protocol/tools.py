@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
@@ -11,8 +11,10 @@ import msgspec
 from pydantic import Field, WithJsonSchema
 
 from kernelet.contracts.serving import ParsersInfo
+from kernelet.errors import ParameterError
+from kernelet.request.tool_choice import read_tool_choice
 from kernelet.request.values import shown
-from kernelet_server_openai.protocol.errors import ApiError
+from kernelet_server_openai.protocol.errors import ApiError, parameter_error
 from kernelet_server_openai.protocol.places import a_text, an_object, only, wrong
 
 MAX_TOOLS: Final = 1024
@@ -184,33 +186,25 @@ def tool_use(
     if (size := len(msgspec.json.encode(functions))) > MAX_TOOLS_BYTES:
         raise wrong("tools", f"got {size} bytes of functions, {MAX_TOOLS_BYTES} at most are taken")
     made = tuple({"type": "function", "function": one} for one in functions)
-    chosen = tool_choice(choice, names)
+    chosen = tool_choice(choice, functions)
     if chosen == "auto" and parsers is not None and not parsers.auto_tool_choice:
         raise unsupported("tools" if choice is None else "tool_choice", FLAG)
     return ToolUse(tools=made, choice=chosen, only_first=parallel is False)
 
 
-def tool_choice(choice: object, names: set[str]) -> Choice:
+def tool_choice(choice: object, functions: Sequence[Mapping[str, Any]]) -> Choice:
     """Whether the model may call functions, or must.
 
     Raises:
         ApiError: 400.
     """
-    if choice is None or choice == "auto":
-        return "auto" if names else "none"
-    if choice == "none":
-        return "none"
-    if choice == "required":
-        if not names:
-            raise wrong("tool_choice", "there are no tools")
-        return "required"
-    if isinstance(choice, dict) and choice.get("type") == "function":
-        inner = choice.get("function", choice)
-        name = inner.get("name") if isinstance(inner, dict) else None
-        if not isinstance(name, str) or name not in names:
-            raise wrong("tool_choice", f"got the function {shown(name)}, which is not among tools")
-        return {"type": "function", "function": {"name": name}}
-    raise wrong("tool_choice", f"got {shown(choice)}, expected none, auto, required, or a function of tools")
+    try:
+        found = read_tool_choice("auto" if choice is None else choice, functions)
+    except ParameterError as error:
+        raise parameter_error(error, {}) from error
+    if found.kind == "named":
+        return {"type": "function", "function": {"name": found.name}}
+    return found.kind if functions else "none"
 
 
 def held_by_tools(choice: object) -> str:

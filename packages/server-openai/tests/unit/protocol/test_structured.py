@@ -61,6 +61,12 @@ def test_what_the_official_client_makes_of_a_class():
         ({"type": "json_object", "schema": SCHEMA}, "response_format.schema"),
         ({"type": "json_schema"}, "response_format.json_schema"),
         ({"type": "json_schema", "json_schema": {"schema": SCHEMA}}, "response_format.json_schema.name"),
+        ({"type": "json_schema", "json_schema": {"name": "a b", "schema": SCHEMA}}, "response_format.json_schema.name"),
+        ({"type": "json_schema", "json_schema": {"name": "", "schema": SCHEMA}}, "response_format.json_schema.name"),
+        (
+            {"type": "json_schema", "json_schema": {"name": "x" * 65, "schema": SCHEMA}},
+            "response_format.json_schema.name",
+        ),
         ({"type": "json_schema", "json_schema": {"name": "x"}}, "response_format.json_schema.schema"),
         ({"type": "json_schema", "json_schema": {"name": "x", "schema": "{}"}}, "response_format.json_schema.schema"),
         (

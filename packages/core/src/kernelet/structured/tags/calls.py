@@ -31,7 +31,7 @@ class ToolCalls(msgspec.Struct, frozen=True, kw_only=True):
     """Which calls an answer may hold: data that can be sent.
 
     Attributes:
-        syntax: How the family writes calls.
+        syntax: How the family writes calls; None: it does not say, and they cannot be constrained.
         openings: The texts of each marker with which calls begin in free text.
         bare: Calls begin without a marker too.
         tools: Functions: ``name``, ``parameters``, ``strict``.
@@ -41,7 +41,7 @@ class ToolCalls(msgspec.Struct, frozen=True, kw_only=True):
         excludes: Markers that must not come in text: those that would open reasoning.
     """
 
-    syntax: CallSyntax
+    syntax: CallSyntax | None
     openings: tuple[tuple[str, ...], ...]
     tools: tuple[dict[str, Any], ...]
     choice: ToolChoice = "auto"
@@ -68,11 +68,8 @@ def tool_calls(
         excludes: Markers that must not come in text.
 
     Raises:
-        UnenforcedError: calls of this parser cannot be constrained.
         InvalidConstraintError: there is no such function.
     """
-    if table.call_syntax is None:
-        raise UnenforcedError([Refusal("tools", "calls of the tool parser that runs cannot be constrained")])
     chosen = [dict(tool) for tool in tools]
     choice: ToolChoice = "auto" if tool_choice == "auto" else "required"
     if tool_choice not in {"auto", "required"}:
@@ -103,24 +100,45 @@ def call_states(
         lower: Writes a schema as rules; None: core's.
 
     Raises:
-        UnenforcedError: a schema cannot be enforced, or a begin of calls not be told from text.
+        UnenforcedError: calls of this parser cannot be constrained, a schema cannot be enforced, or a begin of calls
+            not be told from text.
         InvalidConstraintError: a schema means nothing.
     """
-    return states_of(_Outline(calls, options, tokens or {}, lower).node(), KIND)
+    if calls.syntax is None:
+        raise UnenforcedError([Refusal("tools", "calls of the tool parser that runs cannot be constrained")])
+    return states_of(_Outline(calls, calls.syntax, options, tokens or {}, lower).node(), KIND)
+
+
+def arguments_schema(tool: Mapping[str, Any], choice: ToolChoice) -> object:
+    """What the arguments of a function's calls are held to: any object, or as its parameters say."""
+    strict = tool.get("strict")
+    holds = choice != "auto" if strict is None else strict
+    schema = tool.get("parameters") if holds else None
+    if schema is None or schema is True or (isinstance(schema, dict) and "type" not in schema):
+        return {"type": "object"} | (schema if isinstance(schema, dict) else {})
+    return schema
 
 
 class _Outline:
     """What an answer is made of."""
 
-    def __init__(self, calls: ToolCalls, options: JsonOptions, tokens: Mapping[str, int], lower: Lower | None) -> None:
+    def __init__(
+        self,
+        calls: ToolCalls,
+        syntax: CallSyntax,
+        options: JsonOptions,
+        tokens: Mapping[str, int],
+        lower: Lower | None,
+    ) -> None:
         self._calls = calls
+        self._syntax = syntax
         self._options = options
         self._tokens = tokens
         self._lower = lower
 
     def node(self) -> Node:
         """All of it."""
-        calls, syntax = self._calls, self._calls.syntax
+        calls, syntax = self._calls, self._syntax
         one = Choice(tuple(self._call(tool, place) for place, tool in enumerate(calls.tools)))
         several = calls.parallel and not syntax.one and calls.choice != "named"
         begin, end = self._series(syntax.begin), self._series(syntax.end)
@@ -134,15 +152,11 @@ class _Outline:
         return Triggered((trigger,), items, once=not several, excludes=tuple(dict.fromkeys(excludes)))
 
     def _call(self, tool: Mapping[str, Any], place: int) -> Series:
-        syntax, name, path = self._calls.syntax, tool["name"], f"/tools/{place}/function"
+        syntax, name, path = self._syntax, tool["name"], f"/tools/{place}/function"
         if not _NAME.fullmatch(name):
             reason = "constrained calls need a name of letters, digits, '_', '-' and '.'"
             raise UnenforcedError([Refusal(f"{path}/name", reason)])
-        strict = tool.get("strict")
-        holds = self._calls.choice != "auto" if strict is None else strict
-        schema = tool.get("parameters") if holds else None
-        if schema is None or schema is True or (isinstance(schema, dict) and "type" not in schema):
-            schema = {"type": "object"} | (schema if isinstance(schema, dict) else {})
+        schema = arguments_schema(tool, self._calls.choice)
         arguments = lower_at(f"{path}/parameters", schema, self._options, self._lower)
         number = (Words(syntax.number), Ruled(_NUMBER)) if syntax.number else ()
         return Series(
@@ -161,7 +175,7 @@ class _Outline:
         if calls.bare:
             reason = "calls of this tool parser begin without a marker: name a function, or require a call"
             raise UnenforcedError([Refusal("tools", reason)])
-        text = calls.syntax.begin + calls.syntax.before
+        text = self._syntax.begin + self._syntax.before
         found: list[Words | Token] = []
         others = []
         for parts in calls.openings:

@@ -28,6 +28,7 @@ class Draft:
         tools: The functions, for the types of their parameters.
         new_id: Makes the id of a call.
         drops_calls: Neither calls nor their markers become part of the message.
+        only_calls: There is no content: text that is not reasoning is what there is of a call.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class Draft:
         new_id: Callable[[], str] = new_call_id,
         *,
         drops_calls: bool = False,
+        only_calls: bool = False,
     ) -> None:
         self.parameters = Parameters(None, self.arguments)
         self._message = ParsedMessage()
@@ -45,6 +47,7 @@ class Draft:
         self._schemas = {tool["name"]: tool.get("parameters") for tool in tools}
         self._new_id = new_id
         self._drops = drops_calls
+        self._only_calls = only_calls
         self._expected: list[str] | None = None
         self._num_opened = 0
         self._num_given_up = 0
@@ -184,7 +187,7 @@ class Draft:
             self._early = (kind, first)
 
     def _tell(self, text: str) -> None:
-        if text:
+        if text and not self._only_calls:
             self._content.append(text)
             self._run(CONTENT).length += len(text)
 

@@ -34,6 +34,7 @@ class OutputParser:
         table: What to run.
         tools: The functions that may be called, for the types of their parameters.
         drops_calls: Neither calls nor their markup become part of the message.
+        only_calls: The text is held to calls: what there is of one that was cut is no content.
         draft: What is written to; None: one of its own.
 
     Attributes:
@@ -46,10 +47,12 @@ class OutputParser:
         tools: Iterable[Mapping[str, Any]] = (),
         *,
         drops_calls: bool = False,
+        only_calls: bool = False,
         draft: Draft | None = None,
     ) -> None:
         self._table = table
-        self._draft = draft or Draft(tools, table.table.new_id or new_call_id, drops_calls=drops_calls)
+        new_id = table.table.new_id or new_call_id
+        self._draft = draft or Draft(tools, new_id, drops_calls=drops_calls, only_calls=only_calls)
         self._state = table.table.start
         self._scanner = table.scanner(self._state, self._draft, fresh=True)
         self._dropped = ""

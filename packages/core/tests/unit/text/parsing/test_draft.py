@@ -166,3 +166,13 @@ def test_counts():
         (REASONING, 2, range(1, 3)),
         (CONTENT, 1, range(3, 7)),
     ]
+
+
+def test_what_there_is_of_a_call_that_must_come_is_no_content():
+    made = draft(only_calls=True)
+    made.write(REASONING, "hm")
+    made.write(CONTENT, "<ca")
+    made.open("<call>")
+    made.expect('{"na')
+    made.finish(cut=True)
+    assert (made.message.reasoning, made.message.content) == ("hm", "")
