@@ -57,6 +57,8 @@ class Architecture:
         norm_offset: What the file has added to the weights of norms.
         biases: Key of config.json that says whether these modules have a bias.
         partial: Key of config.json for the rotated share of a head; empty: heads are rotated whole.
+        share: That share where config.json does not say.
+        theta: Base of the rotation where config.json does not say.
         window_each: Of so many layers the last sees everything; 0: the file does not say, or has no windows.
     """
 
@@ -74,6 +76,8 @@ class Architecture:
     norm_offset: float = 0.0
     biases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     partial: str = ""
+    share: float = 1.0
+    theta: float = 10_000.0
     window_each: int = 0
 
     @property
@@ -125,6 +129,7 @@ ARCHITECTURES = (
         | _WINDOW
         | {"expert_count": "num_local_experts", "expert_used_count": "num_experts_per_tok"},
         rotated=True,
+        theta=1_000_000.0,
     ),
     Architecture(
         gguf="qwen2",
@@ -164,6 +169,7 @@ ARCHITECTURES = (
         model_type="smollm3",
         fixed={"no_rope_layer_interval": 4},
         rotated=True,
+        theta=2_000_000.0,
         biases=_ALL_BIASES,
     ),
     Architecture(
@@ -190,6 +196,7 @@ ARCHITECTURES = (
         keys=_HEAD_SIZE | _WINDOW | {"final_logit_softcapping": "final_logit_softcapping"},
         fixed={"hidden_activation": "gelu_pytorch_tanh"},
         norm_offset=1.0,
+        theta=1_000_000.0,
         biases=_ATTENTION_BIAS,
         window_each=6,
     ),
@@ -259,6 +266,7 @@ ARCHITECTURES = (
         interleaved=True,
         biases={"attention_bias": ("attn_qkv", "attn_output")},
         partial="rotary_pct",
+        share=0.25,
     ),
     Architecture(
         gguf="cohere2",
@@ -283,6 +291,7 @@ ARCHITECTURES = (
         keys=_HEAD_SIZE,
         biases={"attention_bias": ("attn_q", "attn_k", "attn_v")},
         partial="partial_rotary_factor",
+        share=0.5,
     ),
     Architecture(
         gguf="phi2",
@@ -293,6 +302,7 @@ ARCHITECTURES = (
         keys=_LAYER_NORM,
         fixed={"hidden_act": "gelu_new"},
         partial="partial_rotary_factor",
+        share=0.5,
     ),
     Architecture(
         gguf="stablelm",
@@ -301,6 +311,7 @@ ARCHITECTURES = (
         keys=_LAYER_NORM | {"use_parallel_residual": "use_parallel_residual"},
         biases={"use_qkv_bias": ("attn_q", "attn_k", "attn_v")},
         partial="partial_rotary_factor",
+        share=0.25,
     ),
 )
 """All of them. Where several have one name in GGUF, the file decides: by experts, and by a sliding window."""

@@ -87,6 +87,21 @@ class GGUFFile:
             raise WeightsError(f"{path} is damaged or no GGUF file: {error}; fetch the file again") from error
 
 
+    def floats(self, name: str, count: int) -> list[float]:
+        """All numbers of a small tensor of F32.
+
+        Raises:
+            UnsupportedModelError: it is not there, or of another type or shape.
+        """
+        tensor = self.tensors.get(name)
+        if tensor is None or tensor.type.name != "F32" or tensor.shape != (count,):
+            found = "is not there" if tensor is None else f"is {tensor.type.name} {list(tensor.shape)}"
+            raise UnsupportedModelError(f"{self.path}: {name} {found}, expected F32 [{count}]")
+        with self.path.open("rb") as data:
+            data.seek(tensor.begin)
+            return list(struct.unpack(f"<{count}f", data.read(tensor.nbytes)))
+
+
 class _Header:
     def __init__(self, path: Path, data: mmap.mmap) -> None:
         self._path = path

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kernelet.contracts.lifecycle import PluginOptions
 from kernelet.contracts.model import ModelSourceOffer, WeightFormatOffer
 from kernelet.contracts.offer import Option
-from kernelet.contracts.quant import QuantOffer
+from kernelet.contracts.quant import QuantizerOffer, QuantOffer
 from kernelet.hookspecs import hookimpl
 
 
@@ -58,5 +58,26 @@ def kernelet_quantization_methods() -> Sequence[QuantOffer]:
             target="kernelet_quant_gguf.method:GGUF",
             names=("gguf",),
             summary="The blocks of GGUF: Q4_0 to Q8_0, Q2_K to Q6_K",
+        ),
+    )
+
+
+@hookimpl
+def kernelet_quantizers() -> Sequence[QuantizerOffer]:
+    types = ("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0")
+    return (
+        QuantizerOffer(
+            name="gguf",
+            target="kernelet_quant_gguf.quantizer:GGUFQuantizer",
+            summary="One GGUF file, in blocks of 32 weights with a scale each",
+            options={
+                "type": Option(type=str, default="Q4_1", choices=types, help="how linear weights are stored"),
+                "head": Option(
+                    type=str,
+                    default="Q8_0",
+                    choices=(*types, "none"),
+                    help="how the embedding and the output head are stored; none: as they are",
+                ),
+            },
         ),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any
 
 from kernelet.errors import UnsupportedModelError
@@ -12,9 +11,9 @@ from kernelet_quant_gguf.file import GGUFFile
 BASE = 10_000.0
 """Where the file has none; that of llama.cpp."""
 
-_FACTORS = "rope_freqs.weight"
-_LONG, _SHORT = "rope_factors_long.weight", "rope_factors_short.weight"
-_YARN = {
+FACTORS = "rope_freqs.weight"
+LONG, SHORT = "rope_factors_long.weight", "rope_factors_short.weight"
+YARN = {
     "yarn_attn_factor": "attention_factor",
     "yarn_beta_fast": "beta_fast",
     "yarn_beta_slow": "beta_slow",
@@ -46,14 +45,14 @@ def rope_of(architecture: Architecture, file: GGUFFile, head_size: int) -> dict[
 
 def _scaling(file: GGUFFile, said: dict[str, Any], trained: int, size: int) -> dict[str, Any] | None:
     original = int(said.get("scaling.original_context_length") or trained)
-    if _LONG in file.tensors or _SHORT in file.tensors:
-        factors = {"long_factor": _values(file, _LONG, size), "short_factor": _values(file, _SHORT, size)}
+    if LONG in file.tensors or SHORT in file.tensors:
+        factors = {"long_factor": file.floats(LONG, size // 2), "short_factor": file.floats(SHORT, size // 2)}
         scaling = {"rope_type": "longrope", "original_max_position_embeddings": original, **factors}
         if (attention := said.get("scaling.attn_factor")) is not None:
             scaling["attention_factor"] = attention
         return scaling
-    if _FACTORS in file.tensors:  # the bands of Llama 3, already a factor a frequency
-        factors = dict.fromkeys(("long_factor", "short_factor"), _values(file, _FACTORS, size))
+    if FACTORS in file.tensors:  # the bands of Llama 3, already a factor a frequency
+        factors = dict.fromkeys(("long_factor", "short_factor"), file.floats(FACTORS, size // 2))
         original = {"original_max_position_embeddings": trained}
         return {"rope_type": "longrope", "attention_factor": 1.0, **original, **factors}
     kind = said.get("scaling.type")
@@ -64,18 +63,7 @@ def _scaling(file: GGUFFile, said: dict[str, Any], trained: int, size: int) -> d
         return {"rope_type": "linear", "factor": factor}
     if kind != "yarn":
         raise UnsupportedModelError(f"{file.path}: rope.scaling.type = {kind!r} is not served; linear and yarn are")
-    options = {name: said[f"scaling.{key}"] for key, name in _YARN.items() if f"scaling.{key}" in said}
+    options = {name: said[f"scaling.{key}"] for key, name in YARN.items() if f"scaling.{key}" in said}
     if "attention_factor" not in options and "scaling.attn_factor" in said:
         options["attention_factor"] = said["scaling.attn_factor"]
     return {"rope_type": "yarn", "factor": factor, "original_max_position_embeddings": original, **options}
-
-
-def _values(file: GGUFFile, name: str, size: int) -> list[float]:
-    """The numbers of a small tensor."""
-    tensor = file.tensors.get(name)
-    if tensor is None or tensor.type.name != "F32" or tensor.shape != (size // 2,):
-        found = "is not there" if tensor is None else f"is {tensor.type.name} {list(tensor.shape)}"
-        raise UnsupportedModelError(f"{file.path}: {name} {found}, expected F32 [{size // 2}]")
-    with file.path.open("rb") as data:
-        data.seek(tensor.begin)
-        return list(struct.unpack(f"<{size // 2}f", data.read(tensor.nbytes)))
