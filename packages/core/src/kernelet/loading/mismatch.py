@@ -29,9 +29,10 @@ def mismatch(weight_map: WeightMap, sources: Sources, names: Sequence[str]) -> s
     absent = sorted(wanted - set(names))
     unknown = [name for name in names if name not in wanted and not weight_map.is_ignored(name)]
     if unknown:
-        hint = f"; missing are {listed(absent)}" if absent else ""
-        reason = _reason(sources, absent, unknown) or "the checkpoint is of another architecture or version"
-        return f"nothing takes {listed(unknown)}{hint}; {reason}"
+        differs = f"nothing takes {listed(unknown)}" + (f"; missing are {listed(absent)}" if absent else "")
+        if reason := _reason(sources, absent, unknown):
+            return f"{reason}: {differs}"
+        return f"{differs}; the checkpoint is of another architecture or version"
     return f"the checkpoint misses {listed(absent)}; fetch the model again" if absent else ""
 
 

@@ -50,22 +50,21 @@ def test_what_fits():
         (["a.plain.weight", *WORDS, "other"], "nothing takes other; the checkpoint is of another architecture"),
         (
             ["a.plain.words", "a.plain.zeros", *WORDS],
-            (
-                "nothing takes a.plain.words, a.plain.zeros; missing are a.plain.weight; a.plain has words, zeros in "
-                "the place of weight: it is quantized, and nothing says how"
-            ),
+            "a.plain has words, zeros in the place of weight: it is quantized, and nothing says how. config.json",
         ),
         (
             ["a.plain.weight", "a.quantized.weight"],
-            (
-                "nothing takes a.quantized.weight; missing are a.quantized.scales, a.quantized.words; "
-                "a.quantized.weight is unquantized, and words, scales are expected in its place"
-            ),
+            "a.quantized.weight is unquantized, and words, scales are expected in its place: quantization_config",
         ),
     ],
 )
 def test_what_does_not_fit(names, said):
     assert complaint(names).startswith(said)
+
+
+def test_a_reason_is_followed_by_all_that_differs():
+    end = ": nothing takes a.plain.words; missing are a.plain.weight, a.quantized.scales, a.quantized.words"
+    assert complaint(["a.plain.words"]).endswith(end)
 
 
 def test_few_of_many_names_are_listed():
