@@ -96,8 +96,12 @@ def int_weight(native: Any, generator: np.random.Generator, bits: int, group: in
         outputs=OUTPUTS,
         inputs=INPUTS,
         group=group,
+        block=INPUTS,
         bits=bits,
         origin=1 << (bits - 1),
+        element=0,
+        scale=0,
+        coarse=0,
         zero=INT_ZERO_CONSTANT,
         round=rounding,
         input_scale=0.0,
@@ -106,7 +110,7 @@ def int_weight(native: Any, generator: np.random.Generator, bits: int, group: in
     scales = generator.random((OUTPUTS, -(-INPUTS // group)), dtype=np.float32)
     packed = aligned(form.nbytes)
     weight = native.IntLinear(form, packed.ctypes.data, packed)
-    weight.pack(elements.ctypes.data, scales.ctypes.data, 0)
+    weight.pack(elements=elements.ctypes.data, scales=scales.ctypes.data, zeros=0, coarse=0, coarse_offsets=0)
     return weight
 
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 from kernelet_platform_cpu.conformance import (
     TestGlooOfTwo,
     TestNativeDense,
-    TestNativeInt,
     TestNativeMoE,
     TestNativeOps,
     TestNativePagedAttention,
+    TestNativeQuantized,
     TestPackage,
     TestPlatform,
     TestSharedMemoryOfFour,
@@ -19,10 +19,10 @@ from kernelet_platform_cpu.conformance import (
 __all__ = [
     "TestGlooOfTwo",
     "TestNativeDense",
-    "TestNativeInt",
     "TestNativeMoE",
     "TestNativeOps",
     "TestNativePagedAttention",
+    "TestNativeQuantized",
     "TestPackage",
     "TestPlatform",
     "TestSharedMemoryOfFour",

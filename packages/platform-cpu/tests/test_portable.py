@@ -14,11 +14,13 @@ from kernelet_platform_cpu.native import native
 
 ONCE = (
     "(NativePaged and (every_feature or cuts)) or (NativeDense and (any_number_of_rows or rows_do_not_depend)) or "
-    "(NativeInt and (is_the_dequantized or rows_do_not_depend)) or "
+    "(NativeQuantized and (is_the_dequantized or rows_do_not_depend)) or "
     "((NativeMoE or NativeOps) and is_its_decomposition)"
 )
 """Every kernel."""
-SUITES = "(NativePaged or NativeDense or NativeInt or NativeMoE or NativeOps) and not (many_rows or qkv or sample)"
+SUITES = (
+    "(NativePaged or NativeDense or NativeQuantized or NativeMoE or NativeOps) and not (many_rows or qkv or sample)"
+)
 
 
 @pytest.mark.skipif(native() is None, reason="platform-cpu has no kernels of its own here")

@@ -5,10 +5,10 @@
 namespace kernelet::KERNELET_ISA {
 
 int64_t row_bytes(const IntFormat& format, Dtype dtype) {
-  const bool wide = dtype == Dtype::float64;
+  const bool wide = dtype == Dtype::float64, sums = format.zero == IntFormat::Zero::offsets && !wide;
   const int64_t inputs = format.padded();
-  const int64_t bytes = format.round == IntFormat::Round::never ? inputs * (wide ? 8 : 4)
-                                                                : head_bytes(format) + inputs * (wide ? 1 : input_bytes(format));
+  const int64_t bytes = format.whole_inputs() ? head_bytes(format) + inputs * (wide ? 1 : input_bytes(format.bits))
+                                              : inputs * (wide ? 8 : 4) + (sums ? 4 * format.groups() : 0);
   return (bytes + 63) / 64 * 64;
 }
 
@@ -87,7 +87,7 @@ void round_row(const IntFormat& format, const S* x, uint8_t* row) {
   const bool usable = scale > 0;  // a row of zeros, or one with NaN, has zeros for inputs
   int32_t* sums = reinterpret_cast<int32_t*>(row + 8);
   uint8_t* inputs = row + head_bytes(format);
-  const int bytes = sizeof(W) == 8 ? 1 : input_bytes(format);
+  const int bytes = sizeof(W) == 8 ? 1 : input_bytes(format.bits);
   for (int64_t group = 0, start = 0; start < format.padded(); ++group, start += format.group) {
     const int64_t end = start + format.group < format.padded() ? start + format.group : format.padded();
     int32_t sum = 0;
@@ -107,12 +107,66 @@ void round_row(const IntFormat& format, const S* x, uint8_t* row) {
   }
 }
 
+// The nearest number of an element type, ties to even; `x` is at most `most`, its largest.
+template <int kMantissa, int kExponent>
+inline float to_small_float(float x) {
+  constexpr int kCut = 23 - kMantissa;
+  uint32_t bits;
+  std::memcpy(&bits, &x, 4);
+  const uint32_t sign = bits & 0x80000000u;
+  uint32_t normal = bits & 0x7fffffffu;
+  normal = (normal + (1u << (kCut - 1)) - 1 + (normal >> kCut & 1)) >> kCut << kCut;
+  constexpr uint32_t kMagic = static_cast<uint32_t>(127 + kExponent + kCut) << 23;  // its last bit is that of the least number
+  float size, magic;
+  const uint32_t plain = bits & 0x7fffffffu;
+  std::memcpy(&size, &plain, 4);
+  std::memcpy(&magic, &kMagic, 4);
+  const float small = (size + magic) - magic;
+  uint32_t least;
+  std::memcpy(&least, &small, 4);
+  const uint32_t found = sign | (plain < static_cast<uint32_t>(127 + kExponent) << 23 ? least : normal);
+  float value;
+  std::memcpy(&value, &found, 4);
+  return value;
+}
+
+// Inputs become a scale times numbers of a small type; a row that is not finite becomes NaN.
+template <class W>
+void round_floats(const IntFormat& format, W* row) {
+  using Round = IntFormat::Round;
+  const bool four = format.round == Round::e4m3fn_by_row || format.round == Round::e4m3fn_by_scale;
+  const bool held = format.round == Round::e4m3fn_by_scale || format.round == Round::e5m2_by_scale;
+  const bool whole = format.round == Round::by_row || format.round == Round::by_scale;
+  const W most = whole ? 127 : four ? 448 : 57344, found = largest(row, format.inputs);
+  const W scale = held || format.round == Round::by_scale ? static_cast<W>(format.input_scale) + found * 0 : found / most;
+  for (int64_t i = 0; i < format.inputs; ++i) {
+    W steps = row[i] / scale;
+    steps = steps > most ? most : steps < -most ? -most : steps;
+    const float step = static_cast<float>(steps);
+    if (whole)
+      steps = sizeof(W) == 8 ? static_cast<W>((steps + W{0x1.8p52}) - W{0x1.8p52}) : static_cast<W>((step + 0x1.8p23f) - 0x1.8p23f);
+    else
+      steps = four ? to_small_float<3, -6>(step) : to_small_float<2, -14>(step);
+    row[i] = scale == 0 ? 0 : steps * scale;
+  }
+}
+
 template <class S>
 void encode_as(const IntFormat& format, const S* x, uint8_t* row) {
-  if (format.round != IntFormat::Round::never) return round_row(format, x, row);
-  Wide<S>* out = reinterpret_cast<Wide<S>*>(row);
+  if (format.whole_inputs()) return round_row(format, x, row);
+  using W = Wide<S>;
+  W* out = reinterpret_cast<W*>(row);
   widen_row(x, format.inputs, out);
+  if (format.round != IntFormat::Round::never) round_floats(format, out);
   for (int64_t i = format.inputs; i < format.padded(); ++i) out[i] = 0;
+  if (sizeof(W) == 8 || format.zero != IntFormat::Zero::offsets) return;
+  W* sums = out + format.padded();
+  for (int64_t group = 0, start = 0; start < format.padded(); ++group, start += format.group) {
+    const int64_t end = start + format.group < format.padded() ? start + format.group : format.padded();
+    double sum = 0;
+    for (int64_t i = start; i < end; ++i) sum += static_cast<double>(out[i]);
+    sums[group] = static_cast<W>(sum);
+  }
 }
 
 }  // namespace

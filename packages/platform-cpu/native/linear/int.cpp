@@ -34,13 +34,14 @@ const IntKernels& ints() { return kernels().ints; }
 }  // namespace
 
 IntLinear::IntLinear(const IntFormat& format, uint8_t* packed)
-    : PackedLinear(format.outputs, format.inputs, kSharing), kernel_(ints()), format_(format), packed_(packed) {}
+    : PackedLinear(format.outputs, format.inputs, kSharing), kernel_(ints()), format_(format),
+      panel_bytes_(kernel_.panel_bytes(format)), packed_(packed) {}
 
 int64_t IntLinear::bytes(const IntFormat& format) {
   return ceil_div(format.outputs, ints().panel) * ints().panel_bytes(format);
 }
 
-std::string IntLinear::layout() { return "panels of " + std::to_string(ints().panel); }
+std::string IntLinear::layout() { return "panels of " + std::to_string(ints().panel) + ", planes"; }
 
 void IntLinear::pack(const IntSource& source) {
   pool().run(panels(), [&](int64_t index) { kernel_.pack(format_, source, index, panel(index)); });
@@ -63,13 +64,13 @@ void IntLinear::apply_some(const void* x, int64_t rows, void* y, Dtype dtype, co
 
   const int64_t block = std::max(kTile, sharing().row_bytes / row_bytes / kTile * kTile), blocks = ceil_div(rows, block);
   const int64_t fair = panels() * blocks / (sharing().tasks * pool().threads());
-  const int64_t most = sharing().panel_bytes ? sharing().panel_bytes / kernel_.panel_bytes(format_) : fair;
+  const int64_t most = sharing().panel_bytes ? sharing().panel_bytes / panel_bytes_ : fair;
   // Even, since one row may take two at once.
   const int64_t span = ceil_div(std::max<int64_t>(1, std::min(fair, most)), 2) * 2;
   const int64_t spans = ceil_div(panels(), span);
   pool().run(blocks * spans, [&](int64_t task) {
     const int64_t row = task / spans * block, first = task % spans * span;
-    kernel_.multiply({format_, packed_, encoded + row * row_bytes, std::min(block, rows - row), bias,
+    kernel_.multiply({format_, packed_, panel_bytes_, encoded + row * row_bytes, std::min(block, rows - row), bias,
                       static_cast<char*>(y) + row * outputs() * size, dtype, sharing().ahead},
                      first, std::min(first + span, panels()));
   });

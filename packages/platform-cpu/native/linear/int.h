@@ -1,4 +1,4 @@
-// A weight of 4 or 8 bits.
+// A weight of 2 to 8 bits.
 #pragma once
 
 #include <string>
@@ -25,10 +25,11 @@ class IntLinear final : public PackedLinear {
  private:
   void apply_some(const void* x, int64_t rows, void* y, Dtype dtype, const void* bias) const;
   int64_t panels() const { return (outputs() + kernel_.panel - 1) / kernel_.panel; }
-  uint8_t* panel(int64_t index) const { return packed_ + index * kernel_.panel_bytes(format_); }
+  uint8_t* panel(int64_t index) const { return packed_ + index * panel_bytes_; }
 
   const IntKernels& kernel_;
   IntFormat format_;
+  int64_t panel_bytes_;
   uint8_t* packed_;
 };
 

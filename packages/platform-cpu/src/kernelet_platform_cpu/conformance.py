@@ -102,12 +102,12 @@ SCHEMES = (
 
 
 @pytest.mark.skipif(native() is None, reason="platform-cpu has no kernels of its own here")
-class TestNativeInt(WeightKernelSuite):
+class TestNativeQuantized(WeightKernelSuite):
     capabilities = WeightKernelCapabilities(batch_invariant=True, shapes=((37, 24), (70, 129)), schemes=SCHEMES)
 
     @pytest.fixture
     def offered(self) -> Offered[WeightKernelOffer]:
-        return find_offer(PLUGIN, WeightKernelOffer, "native-int")
+        return find_offer(PLUGIN, WeightKernelOffer, "native-quantized")
 
 
 class TestTorchQuantized(WeightKernelSuite):

@@ -16,6 +16,9 @@ from kernelet.hookspecs import hookimpl
 NATIVE = frozenset({"cpu", "cpu-kernels"})
 """The extension was built and is not switched off."""
 
+CACHE_DTYPES = ("e4m3fn:tensor", "int8:token_head")
+"""What both attentions keep keys and values in besides the layer's dtype."""
+
 OPS: Mapping[str, str] = MappingProxyType(
     {
         "rms_norm": "elementary:rms_norm",
@@ -83,18 +86,22 @@ def kernelet_attention_backends() -> Sequence[AttentionOffer]:
         AttentionOffer(
             name="native-paged",
             target="kernelet_platform_cpu.attention.native_backend:NativePagedAttention",
+            api="1.2",
             kinds=frozenset({"full", "sliding"}),
             soft_cap=True,
             sinks=True,
+            cache_dtypes=CACHE_DTYPES,
             required_features=NATIVE,
             summary="Paged attention in own kernels: a token has the same bits in every batch and chunk",
         ),
         AttentionOffer(
             name="torch-paged",
             target="kernelet_platform_cpu.attention.backend:TorchPagedAttention",
+            api="1.2",
             kinds=frozenset({"full", "sliding"}),
             soft_cap=True,
             sinks=True,
+            cache_dtypes=CACHE_DTYPES,
             required_features=frozenset({"cpu"}),
             summary="Paged attention in torch, in tiles at fixed positions: a token has the same bits in every batch",
         ),
@@ -147,13 +154,13 @@ def kernelet_weight_kernels() -> Sequence[WeightKernelOffer]:
             summary="Unquantized weights in packed panels: every row has the same bits in every batch",
         ),
         WeightKernelOffer(
-            name="native-int",
-            target="kernelet_platform_cpu.linear.native_int:NativeInt",
-            api="1.2",
+            name="native-quantized",
+            target="kernelet_platform_cpu.linear.native_quantized:NativeQuantized",
+            api="1.4",
             priority=10,
             roles=("linear", "grouped_linear", "embedding"),
             required_features=frozenset({"cpu"}),
-            summary="Weights of 2 to 8 bits in packed panels, with inputs as they are or rounded to int8",
+            summary="Quantized weights in packed panels, with inputs as they are or rounded to int8 or float8",
         ),
         WeightKernelOffer(
             name="torch-quantized",

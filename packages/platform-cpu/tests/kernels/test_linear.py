@@ -57,6 +57,88 @@ ZEROS = ("constant", "bytes", "floats")
 ROUNDS = ("never", "by row", "by scale")
 
 
+SCALES = {"floats": np.float32, "halves": np.float16, "bytes": np.uint8, "signed bytes": np.int8, "nibbles": np.uint8}
+COARSE = {"none": None, "floats": np.float32, "halves": np.float16}
+
+
+def level(random, form, shape):
+    """Scales or offsets as they are stored."""
+    kind = SCALES[form] if form in SCALES else COARSE[form]
+    if np.issubdtype(kind, np.floating):
+        return (random.random(shape) + 0.5).astype(kind)
+    return random.integers(-50 if kind is np.int8 else 1, 16 if form == "nibbles" else 50, shape, dtype=kind)
+
+
+@pytest.mark.parametrize("bits", [2, 3, 4, 5, 6, 8])
+@pytest.mark.parametrize(
+    "scale, coarse", [("halves", "none"), ("bytes", "halves"), ("signed bytes", "floats"), ("nibbles", "halves")]
+)
+@pytest.mark.parametrize("rounds", ["never", "by row"])
+@pytest.mark.parametrize("dtype", ["float64", "bfloat16"])
+def test_planes_and_levels_of_scales(native, bits, scale, coarse, rounds, dtype):
+    random = np.random.default_rng(bits)
+    for outputs, inputs, group, block, with_offsets in (
+        (5, 8, 8, 32, False),
+        (37, 75, 16, 64, True),
+        (20, 131, 48, 96, True),
+    ):
+        if scale == "nibbles" and not with_offsets:
+            continue
+        shapes = (outputs, -(-inputs // group)), (outputs, -(-inputs // block))
+        scales, offsets = level(random, scale, shapes[0]), level(random, scale, shapes[0])
+        above = [None if coarse == "none" else level(random, coarse, shapes[1]) for _ in range(2)]
+        elements = random.integers(0, 1 << bits, (outputs, inputs), dtype=np.uint8)
+        form = native.IntFormat(
+            outputs=outputs,
+            inputs=inputs,
+            group=group,
+            block=block,
+            bits=bits,
+            origin=1 << (bits - 1),
+            element=0,
+            scale=list(SCALES).index(scale),
+            coarse=list(COARSE).index(coarse),
+            zero=3 if with_offsets else 0,
+            round=("never", "by row").index(rounds),
+            input_scale=0.0,
+        )
+        packed = aligned(form.nbytes)
+        linear = native.IntLinear(form, address(packed), packed)
+        given = (elements - np.uint8(1 << (bits - 1))).astype(np.uint8)
+        merged = scales + 16 * offsets if scale == "nibbles" else scales
+        linear.pack(
+            elements=address(given),
+            scales=address(merged),
+            zeros=address(offsets if with_offsets and scale != "nibbles" else None),
+            coarse=address(above[0]),
+            coarse_offsets=address(above[1] if with_offsets else None),
+        )
+        of_group, of_block = (
+            np.repeat(np.arange(shape[1]), size)[:inputs] for shape, size in zip(shapes, (group, block), strict=True)
+        )
+        whole, added = (
+            values.astype(np.float64)[:, of_group] * (1 if up is None else up.astype(np.float64)[:, of_block])
+            for values, up in zip((scales, offsets), above, strict=True)
+        )
+        weight = (elements - float(1 << (bits - 1))) * whole + (added if with_offsets else 0)
+        x = stored(random.standard_normal((max(ROWS), inputs)), dtype)
+        used = read(x, dtype)
+        if rounds == "by row":
+            wide = used if dtype == "float64" else used.astype(np.float32)
+            step = np.abs(wide).max(1, keepdims=True) / wide.dtype.type(127)
+            used = np.clip(np.rint(wide / step), -127, 127) * step.astype(np.float64)
+        expected = used @ weight.T
+        terms = np.abs(used) @ (np.abs(weight) + np.abs(weight).max()).T
+        got = multiplied(linear, x, max(ROWS), outputs, None, dtype)
+        for rows in ROWS:
+            found = multiplied(linear, x[:rows].copy(), rows, outputs, None, dtype)
+            assert holds(found, expected[:rows], terms[:rows], dtype)
+            assert np.array_equal(found, got[:rows])
+        table = room((2, inputs), "float32")
+        linear.gather(address(np.array([outputs - 1, 0])), 2, address(table))
+        assert np.allclose(table, weight[[outputs - 1, 0]], rtol=1e-6, atol=1e-6)
+
+
 @pytest.mark.parametrize("bits", [4, 8])
 @pytest.mark.parametrize("zero", ZEROS)
 @pytest.mark.parametrize("rounds", ROUNDS)
@@ -80,15 +162,19 @@ def test_integer_weights(native, bits, zero, rounds, dtype):
             outputs=outputs,
             inputs=inputs,
             group=group,
+            block=256,
             bits=bits,
             origin=origin,
+            element=0,
+            scale=0,
+            coarse=0,
             zero=ZEROS.index(zero),
             round=ROUNDS.index(rounds),
             input_scale=0.02 if rounds == "by scale" else 0.0,
         )
         packed = aligned(form.nbytes)
         linear = native.IntLinear(form, address(packed), packed)
-        linear.pack(address(given), address(scales), address(zeros))
+        linear.pack(elements=address(given), scales=address(scales), zeros=address(zeros), coarse=0, coarse_offsets=0)
         of_group = np.repeat(np.arange(groups), group)[:inputs]
         weight = (elements - points[:, of_group]) * scales.astype(np.float64)[:, of_group]
         x = stored(random.standard_normal((max(ROWS), inputs)), dtype)

@@ -17,7 +17,7 @@ from kernelet.contracts.platform import KernelBench, KernelFigure
 from kernelet.errors import ConfigError
 from kernelet_platform_cpu.config import threads
 from kernelet_platform_cpu.linear.native_dense import NativeDense
-from kernelet_platform_cpu.linear.native_int import NativeInt
+from kernelet_platform_cpu.linear.native_quantized import NativeQuantized
 from kernelet_platform_cpu.linear.packed import multiply
 from kernelet_platform_cpu.native import native
 from kernelet_platform_cpu.tuning.table import Row, Weight, table_of
@@ -30,7 +30,7 @@ ROWS = (1, 16, 128)
 
 SCHEMES = {
     "native-dense": (DENSE,),
-    "native-int": (
+    "native-quantized": (
         WeightScheme(element="int8", scales=(ScaleLevel(dtype="float32", block=(1, 0)),)),
         WeightScheme(
             element="int8",
@@ -47,7 +47,7 @@ SCHEMES = {
         ),
     ),
 }
-KERNELS: dict[str, type[WeightKernel]] = {"native-dense": NativeDense, "native-int": NativeInt}
+KERNELS: dict[str, type[WeightKernel]] = {"native-dense": NativeDense, "native-quantized": NativeQuantized}
 DTYPE = "bfloat16"
 """Of inputs, and of weights that are not quantized."""
 

@@ -19,7 +19,7 @@ SHIPPED = Path(__file__).with_name("table.toml")
 ANY = "*"
 
 CHOICES: Mapping[str, Sequence[str]] = {
-    "kernel": ("native-dense", "native-int"),
+    "kernel": ("native-dense", "native-quantized"),
     "isa": ("portable", "avx2", "avx512", "avx512fp16", ANY),
     "inputs": ("own", "int8", ANY),
 }

@@ -12,7 +12,7 @@ from kernelet.layers.moe import Experts, Routing
 from kernelet.testing.tensors import make_context
 from kernelet.testing.weight_kernel import make_weights
 from kernelet_platform_cpu.linear.native_dense import NativeDense
-from kernelet_platform_cpu.linear.native_int import NativeInt
+from kernelet_platform_cpu.linear.native_quantized import NativeQuantized
 from kernelet_platform_cpu.native import native
 from kernelet_platform_cpu.ops import elementary, moe
 from kernelet_platform_cpu.ops.moe import NativeMoE
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(native() is None, reason="platform-cpu has no ke
 
 
 def make_experts(scheme=DENSE, dtype=torch.bfloat16, activation="silu"):
-    kernel = NativeDense if scheme == DENSE else NativeInt
+    kernel = NativeDense if scheme == DENSE else NativeQuantized
     experts = Experts(
         make_context(dtype=dtype), "experts", num_experts=EXPERTS, hidden=HIDDEN, middle=MIDDLE, activation=activation
     )

@@ -12,7 +12,7 @@ from kernelet_platform_cpu.tuning.table import CHOICES, KernelTable, Row, Weight
 INT8 = WeightScheme(element="int8", scales=(ScaleLevel(dtype="float32", block=(1, 0)),))
 ROUNDED = WeightScheme(element="int8", scales=INT8.scales, activation="dynamic", activation_element="int8")
 ROW = Row(
-    kernel="native-int",
+    kernel="native-quantized",
     isa="avx2",
     weight="int8",
     inputs="own",
@@ -29,7 +29,7 @@ def settings(**values):
     return Settings(plugin="platform-cpu", values=values)
 
 
-def weight(scheme=INT8, shape=(100, 50), isa="avx2", kernel="native-int", dtype=""):
+def weight(scheme=INT8, shape=(100, 50), isa="avx2", kernel="native-quantized", dtype=""):
     return Weight.of(kernel, isa, scheme, shape, dtype)
 
 
@@ -99,7 +99,7 @@ def test_the_digest_is_of_what_the_rows_say(tmp_path):
         (ROW.text() + "rows = 4\n", r"t, \[\[kernel\]\] 1: unknown rows; fields are kernel, isa"),
         (ROW.text() + ROW.text().replace("tasks = 3\n", ""), r"\[\[kernel\]\] 2: tasks is not there"),
         (
-            ROW.text().replace("native-int", "native-fp8"),
+            ROW.text().replace("native-quantized", "native-fp8"),
             r"kernel is 'native-fp8', but one of native-dense",
         ),
         (ROW.text().replace("avx2", "neon"), r"isa is 'neon', but one of portable"),

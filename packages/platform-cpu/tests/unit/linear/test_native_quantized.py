@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 import torch
@@ -9,37 +10,46 @@ from hypothesis import strategies as st
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.op import ScaleLevel, WeightScheme
 from kernelet.testing.weight_kernel import dequantize, make_weights
-from kernelet_platform_cpu.linear import native_int
-from kernelet_platform_cpu.linear.native_int import NativeInt
+from kernelet_platform_cpu.linear import native_quantized
+from kernelet_platform_cpu.linear.native_quantized import NativeQuantized
 
 ROUNDING = {torch.float64: 1e-13, torch.float32: 4e-6, torch.float16: 1e-3, torch.bfloat16: 8e-3}
-ELEMENTS = ("int8", "uint8", "int4", "uint4", "int3", "uint2")
+ELEMENTS = ("int8", "uint8", "int4", "uint4", "int3", "uint2", "int6", "uint5", "e4m3fn", "e5m2")
+FLOAT8 = ("e4m3fn", "e5m2")
 
 
 def kernel(scheme, role="linear"):
-    return NativeInt(Settings(plugin="platform-cpu"), role, scheme)
+    return NativeQuantized(Settings(plugin="platform-cpu"), role, scheme)
 
 
-def rounded(x):
-    """Scale and int8 of each row, in numpy."""
+def rounded(x, element="int8"):
+    """Scale and rounded numbers of each row, in numpy."""
     wide = x.double().numpy() if x.dtype is torch.float64 else x.float().numpy()
-    scale = np.abs(wide).max(1, keepdims=True) / wide.dtype.type(127)
-    steps = np.divide(wide, scale, out=np.zeros_like(wide), where=scale > 0)
-    return scale.astype(np.float64), np.clip(np.rint(steps), -127, 127).astype(np.float64)
+    most = {"int8": 127, "e4m3fn": 448, "e5m2": 57344}[element]
+    scale = np.abs(wide).max(1, keepdims=True) / wide.dtype.type(most)
+    steps = np.clip(np.divide(wide, scale, out=np.zeros_like(wide), where=scale > 0), -most, most)
+    if element == "int8":
+        return scale.astype(np.float64), np.rint(steps).astype(np.float64)
+    steps = torch.from_numpy(steps).to(getattr(torch, f"float8_{element}")).double().numpy()
+    return scale.astype(np.float64), steps
 
 
 @st.composite
 def schemes(draw):
     element = draw(st.sampled_from(ELEMENTS))
-    points = ("int", "float") if element.startswith("u") else (None, "int", "float")
+    points = (None, "offset") if element in FLOAT8 else ("int", "float", "offset")
     activation = draw(st.sampled_from([None, "dynamic"]))
+    scales = [ScaleLevel(draw(st.sampled_from(["float32", "bfloat16", "float16"])), draw(st.sampled_from(BLOCKS)))]
+    if draw(st.booleans()):
+        below = draw(st.sampled_from(["uint8", "int8", "float16", "e4m3fn"]))
+        scales = [ScaleLevel(below, (1, 16)), ScaleLevel(scales[0].dtype, draw(st.sampled_from([(1, 96), (0, 0)])))]
     return WeightScheme(
         element=element,
-        scales=(ScaleLevel(draw(st.sampled_from(["float32", "bfloat16", "float16"])), draw(st.sampled_from(BLOCKS))),),
-        zero_point=draw(st.sampled_from(points)),
+        scales=tuple(scales),
+        zero_point=draw(st.sampled_from(points if element.startswith("u") else (None, *points))),
         permuted=draw(st.booleans()),
         activation=activation,
-        activation_element=None if activation is None else "int8",
+        activation_element=None if activation is None else draw(st.sampled_from(["int8", *FLOAT8])),
     )
 
 
@@ -66,7 +76,7 @@ def test_any_scheme_and_shape_with_the_same_bits_in_every_batch(isa, dtype):
         made = kernel(scheme)
         prepared = made.prepare(weights)
         got = made.apply(x, prepared, bias)
-        scale, steps = (1.0, x.double().numpy()) if scheme.activation is None else rounded(x)
+        scale, steps = (1.0, x.double().numpy()) if scheme.activation is None else rounded(x, scheme.activation_element)
         whole = dequantize(weights, scheme).numpy()
         expected = scale * (steps @ whole.T) + (0 if bias is None else bias.double().numpy())
         terms = np.abs(scale * steps) @ np.abs(whole).T
@@ -113,7 +123,7 @@ def test_long_prompts_and_threads_change_no_bit(isa):
     scheme = WeightScheme(
         element="int8", scales=(ScaleLevel("float32", (1, 0)),), activation="dynamic", activation_element="int8"
     )
-    made, module = kernel(scheme), native_int.native()
+    made, module = kernel(scheme), native_quantized.native()
     prepared = made.prepare(make_weights(scheme, (70, 200), torch.bfloat16, 0))
     x = torch.randn(900, 200, generator=torch.Generator().manual_seed(0)).bfloat16()
     got = torch.cat([made.apply(part, prepared, None) for part in x.split(7)])
@@ -166,7 +176,44 @@ def test_what_was_exported_is_restored(isa, role):
 
 def test_says_what_it_does_not_serve(monkeypatch):
     scheme = WeightScheme(element="int8", scales=(ScaleLevel("float32", (1, 0)),))
-    assert "float8" in NativeInt.supports("linear", scheme, "float8_e5m2", (4, 4)).reason
-    monkeypatch.setattr(native_int, "native", lambda: None)
-    assert "not built" in NativeInt.supports("linear", scheme, "float32", (4, 4)).reason
+    assert "float8" in NativeQuantized.supports("linear", scheme, "float8_e5m2", (4, 4)).reason
+    monkeypatch.setattr(native_quantized, "native", lambda: None)
+    assert "not built" in NativeQuantized.supports("linear", scheme, "float32", (4, 4)).reason
     assert kernel(scheme).layout("float32") == ""
+
+
+def of(element, *levels, zero_point=None):
+    return WeightScheme(
+        element=element, scales=tuple(ScaleLevel(dtype, (1, block)) for dtype, block in levels), zero_point=zero_point
+    )
+
+
+FILES = {
+    "Q4_0": (of("int4", ("float16", 32)), 32, 18),
+    "Q4_1": (of("uint4", ("float16", 32), zero_point="offset"), 32, 20),
+    "Q5_0": (of("int5", ("float16", 32)), 32, 22),
+    "Q5_1": (of("uint5", ("float16", 32), zero_point="offset"), 32, 24),
+    "Q8_0": (of("int8", ("float16", 32)), 32, 34),
+    "Q2_K": (of("uint2", ("uint8", 16), ("float16", 256), zero_point="offset"), 256, 84),
+    "Q3_K": (of("int3", ("int8", 16), ("float16", 256)), 256, 110),
+    "Q4_K": (of("uint4", ("uint8", 32), ("float16", 256), zero_point="offset"), 256, 144),
+    "Q5_K": (of("uint5", ("uint8", 32), ("float16", 256), zero_point="offset"), 256, 176),
+    "Q6_K": (of("int6", ("int8", 16), ("float16", 256)), 256, 210),
+}
+"""Types of GGUF: how they are stored, and the bytes of so many elements in a file (the package `gguf` has the same)."""
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_packed_weight_is_hardly_larger_than_in_a_file(isa, name):
+    scheme, elements, size = FILES[name]
+    shape = (192, 1536)
+    weights = make_weights(scheme, shape, torch.float32, 0)
+    if name == "Q2_K":  # its sub-scales and offsets have four bits
+        weights |= {part: weights[part] % 16 for part in ("scales", "offsets")}
+    for activation in (None, "int8"):
+        asked = msgspec.structs.replace(scheme, activation=activation and "dynamic", activation_element=activation)
+        prepared = kernel(asked).prepare(weights)
+        assert prepared.packed.numel() <= 1.1 * shape[0] * shape[1] / elements * size
+        x = torch.randn(2, shape[1], generator=torch.Generator().manual_seed(0))
+        expected = x.double() @ dequantize(weights, scheme).T
+        torch.testing.assert_close(kernel(asked).apply(x, prepared, None).double(), expected, rtol=0.03, atol=0.1)
