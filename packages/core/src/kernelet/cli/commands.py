@@ -53,7 +53,11 @@ OWN = (
     Command(name="run", target="kernelet.cli.run", help="complete prompts"),
     Command(name="chat", target="kernelet.cli.chat", help="talk with a model in the terminal"),
     Command(name="bench", target="kernelet.cli.bench", help="measure latency, throughput or start-up"),
-    Command(name="model", target="kernelet.cli.model", help="list models and architectures, or find a model's folder"),
+    Command(
+        name="model",
+        target="kernelet.cli.model",
+        help="list models and architectures, find a model's folder, or what it needs",
+    ),
     Command(name="plugins", target="kernelet.cli.plugins", help="list what is installed, and why it runs or does not"),
     Command(name="parsers", target="kernelet.cli.parsers", help="list parsers of tool calls and reasoning, or try one"),
     Command(name="grammar", target="kernelet.cli.grammar", help="try what a text is to look like"),

@@ -1,9 +1,10 @@
-"""``kernelet model``: what models and architectures there are, and where a model lies."""
+"""``kernelet model``: what models and architectures there are, where a model lies, and what it needs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kernelet.cli import inspection
 from kernelet.cli.engine_options import MODEL_HELP
 from kernelet.cli.output import print_json, print_table
 from kernelet.cli.plugin_options import add_plugin_options, boot
@@ -21,6 +22,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     architectures = commands.add_parser("architectures", help="architectures that plugins serve")
     path = commands.add_parser("path", help="print a model's folder, fetching the model if need be")
     path.add_argument("name", metavar="NAME", help=MODEL_HELP)
+    needs = commands.add_parser("inspect", help="print how each weight is stored and computed, and the memory needed")
+    needs.add_argument("name", metavar="NAME", help=MODEL_HELP)
+    inspection.add_arguments(needs)
     for one in (listing, architectures):
         one.add_argument("--json", action="store_true", help="a JSON array")
     path.add_argument("--json", action="store_true", help="a JSON object")
@@ -30,6 +34,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Does what was asked."""
+    if options.action == "inspect":
+        return inspection.run(options)
     kernel = boot(options)
     if options.action == "path":
         from kernelet.engine.bootstrap import find_model
