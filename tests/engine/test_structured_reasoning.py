@@ -195,3 +195,25 @@ def test_calls_behind_reasoning(reasoning, thinking):
             else:
                 assert not one.message.tool_calls or one.finish_reason == "length"
             assert one.message.content == "", "what there is of a call that was cut is no content"
+
+
+@pytest.mark.parametrize("thinking", [True, False])
+@pytest.mark.parametrize("strict", [True, False])
+def test_calls_or_a_text_of_a_form(reasoning, thinking, strict):
+    function = {**TOOLS[0]["function"], "strict": strict}
+    asked = reasoning.chat(
+        [MESSAGES] * 12,
+        [params(seed, held=True, allowed_token_ids=None) for seed in range(12)],
+        tools=[{"type": "function", "function": function}],
+        chat_template_kwargs={"thinking": thinking},
+        use_tqdm=False,
+    )
+    found = [request.outputs[0] for request in asked if request.outputs[0].structured == "enforced"]
+    called = [one for one in found if one.message.tool_calls]
+    assert 0 < len(called) < len(found)
+    for one in found:
+        if one.message.tool_calls:
+            assert one.message.content == ""
+            assert not strict or all(is_right(call.arguments) for call in one.message.tool_calls)
+        else:
+            assert is_right(one.message.content)

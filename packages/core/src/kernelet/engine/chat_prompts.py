@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from kernelet.engine.continued import parse_continued
-from kernelet.engine.parsing import OutputParsing, Parsers
+from kernelet.engine.output_parsing import OutputParsing
+from kernelet.engine.parsing import Parsers
 from kernelet.engine.prompts import ParsedPrompt
 from kernelet.engine.sandbox.pool import Sandbox
 from kernelet.engine.tool_choice import Tools, without_strict

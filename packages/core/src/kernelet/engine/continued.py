@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kernelet.text.detokenizer import Span
 
 if TYPE_CHECKING:
-    from kernelet.engine.parsing import OutputParsing
+    from kernelet.engine.output_parsing import OutputParsing
 
 Parse = Callable[[str], "OutputParsing | None"]
 """How the answers to a prompt are parsed."""

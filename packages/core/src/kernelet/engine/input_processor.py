@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -13,9 +13,11 @@ import msgspec
 from kernelet.config import ModelConfig
 from kernelet.contracts.platform import PlatformConfig
 from kernelet.contracts.sampling import SamplerParams, SamplingParams
-from kernelet.engine.parsing import OutputParsing
+from kernelet.engine.output_parsing import OutputParsing
 from kernelet.engine.prompts import ParsedPrompt, parse_prompt
+from kernelet.engine.reasoning import without_thoughts
 from kernelet.engine.structured.prepare import PreparedConstraint, StructuredOutputs
+from kernelet.engine.tool_choice import calls_or_text
 from kernelet.errors import ParameterError, PromptError
 from kernelet.request.extra_args import Validators
 from kernelet.request.lengths import resolve_max_tokens
@@ -24,6 +26,7 @@ from kernelet.request.request import EngineRequest
 from kernelet.request.structured import StructuredRequest
 from kernelet.request.validation import validate_sampling_params
 from kernelet.request.values import integer, shown
+from kernelet.structured.tags.calls import ToolCalls
 from kernelet.text.bad_words import bad_words_token_ids
 from kernelet.text.tokenizer import Tokenizer
 
@@ -140,7 +143,7 @@ class InputProcessor:
             params=checked,
             eos_token_ids=eos - set(checked.stop_token_ids),
             choices=tuple(make_choices(request_id, worker_params, checked, shared)),
-            parsing=self._parsing(constraint, parsed.parsing),
+            parsing=self._parsing(constraint, wanted, parsed.parsing),
             structured=constraint,
         )
 
@@ -209,13 +212,16 @@ class InputProcessor:
         known = self._tokenizer.eos_token_ids if self._tokenizer is not None else model_eos_ids(self._model.hf_config)
         return frozenset(index for index in known if 0 <= index < self._model.vocab_size)
 
-    def _parsing(self, constraint: PreparedConstraint | None, parsing: OutputParsing | None) -> OutputParsing | None:
+    def _parsing(
+        self, constraint: PreparedConstraint | None, wanted: object, parsing: OutputParsing | None
+    ) -> OutputParsing | None:
         """How answers are parsed: where all of the content is held to a form, nothing in it is a marker."""
         if constraint is None or parsing is None:
             return parsing
         if constraint.constraint.kind in PARTIAL:
-            must_call = parsing.calls is not None and parsing.calls.choice != "auto"
-            return replace(parsing, only_calls=must_call and constraint.engine is not None)
+            if isinstance(wanted, ToolCalls) and constraint.engine is not None:
+                return parsing.held_to_calls(wanted)
+            return parsing
         return parsing.held(reasons=not self._structured.in_reasoning)
 
     def _held_to(
@@ -230,13 +236,12 @@ class InputProcessor:
             )
         if constraint.engine is None:
             return None
-        reasoning = None
+        reasoning, states = None, constraint.states
         if parsing is not None and parsing.reasoner is not None and not self._structured.in_reasoning:
             gate = parsing.reasoner.gate()
             reasoning = msgspec.structs.replace(gate, max_whitespace=self._structured.max_whitespace)
-        return StructuredRequest(
-            engine=constraint.engine, others=constraint.others, states=constraint.states, reasoning=reasoning
-        )
+            states = without_thoughts(states, parsing.reasoner.openings())
+        return StructuredRequest(engine=constraint.engine, others=constraint.others, states=states, reasoning=reasoning)
 
     def _worker_params(self, params: SamplingParams, stops: tuple[int, ...]) -> SamplerParams:
         """All but the seed, which differs by choice."""
@@ -265,18 +270,21 @@ class InputProcessor:
 
 
 def wanted_constraint(prompt: object, params: object) -> object | None:
-    """What a request asks to be held to: ``structured_outputs``, or the calls of its tools; None: nothing.
+    """What a request asks to be held to: ``structured_outputs``, the calls of its tools, or either; None: nothing.
 
     Raises:
-        ParameterError: both.
+        ParameterError: both, and they do not go together.
     """
     asked = getattr(params, "structured_outputs", None)  # that it is SamplingParams is checked later
     parsing = prompt.parsing if isinstance(prompt, ParsedPrompt) else None
     calls = None if parsing is None else parsing.calls
-    if asked is not None and calls is not None:
+    if asked is None or parsing is None:
+        return calls if asked is None else asked
+    either = calls_or_text(calls or parsing.offered, asked)
+    if either is None and calls is not None:
         field = "tools" if calls.choice == "auto" else "tool_choice"
         raise ParameterError(field, "an answer cannot be held to calls and to structured_outputs: leave one out")
-    return calls if asked is None else asked
+    return asked if either is None else either
 
 
 def make_choices(

@@ -157,7 +157,7 @@ class RequestState:
         if message is None:
             return choice.text
         if constraint.kind == TOOL_CALLS:
-            return calls_text((call.name, call.arguments) for call in message.tool_calls)
+            return calls_text(((call.name, call.arguments) for call in message.tool_calls), message.content)
         return message.content
 
     def snapshot(self) -> RequestOutput:

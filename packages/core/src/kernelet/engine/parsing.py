@@ -22,15 +22,14 @@ from kernelet.contracts.parsing import (
 from kernelet.contracts.plugins import Owned, PluginView
 from kernelet.contracts.serving import ParsersInfo
 from kernelet.engine.options import AUTO
+from kernelet.engine.output_parsing import OutputParsing
 from kernelet.engine.reasoning import Reasoner
-from kernelet.engine.tool_choice import Tools, held_calls
+from kernelet.engine.tool_choice import Tools, held_calls, offered_calls
 from kernelet.errors import ConfigError, PluginError, RequestFailedError, SelectionError
 from kernelet.request.message import ParsedMessage
 from kernelet.request.tool_choice import Choice, ToolChoice, read_tool_choice
 from kernelet.request.values import shown
-from kernelet.structured.tags.calls import ToolCalls
 from kernelet.text.detokenizer import Span
-from kernelet.text.parsing.machine import OutputParser
 from kernelet.text.parsing.table import CompiledTable, combine
 from kernelet.text.tokenizer import Tokenizer
 
@@ -158,48 +157,6 @@ def place_of(error: BaseException | None, function: object) -> str:
     frames = traceback.extract_tb(None if error is None else error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == file]
     return f" ({file}, line {lines[-1]})" if lines else ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class OutputParsing:
-    """How the answers of a request are parsed.
-
-    Attributes:
-        table: Shared by its choices.
-        tools: The functions that may be called.
-        drops_calls: Neither calls nor their markup become part of a message.
-        marker_ids: Tokens that are markers: the parser sees them whether or not they are shown.
-        label: Which parsers run, for messages.
-        calls: What the answers are held to; None: the model is free.
-        only_calls: They are held to calls: what there is of one that was cut is no content.
-        reasoner: The reasoning parser that runs.
-    """
-
-    table: CompiledTable
-    tools: tuple[Mapping[str, Any], ...] = ()
-    drops_calls: bool = False
-    marker_ids: frozenset[int] = frozenset()
-    label: str = ""
-    calls: ToolCalls | None = None
-    only_calls: bool = False
-    reasoner: Reasoner | None = None
-
-    def held(self, *, reasons: bool) -> OutputParsing:
-        """The same for answers whose content is held to a form: nothing in it is a marker.
-
-        Args:
-            reasons: The model may think before.
-
-        Raises:
-            RequestFailedError: the reasoning parser's table cannot be used so.
-        """
-        reasons = reasons and self.reasoner is not None
-        table = self.reasoner.held() if reasons and self.reasoner is not None else CompiledTable(ParserTable())
-        return replace(self, table=table, tools=(), marker_ids=self.marker_ids if reasons else frozenset())
-
-    def new_parser(self) -> OutputParser:
-        """The parser of one choice."""
-        return OutputParser(self.table, self.tools, drops_calls=self.drops_calls, only_calls=self.only_calls)
 
 
 class ChoiceParser:
@@ -335,6 +292,7 @@ class Parsers:
             reasoner=reasoner,
             drops_calls=choice.kind == "none",
             calls=held_calls(choice, context.tools, calls, thinks, parallel=parallel),
+            offered=offered_calls(choice, context.tools, calls, parallel=parallel),
             marker_ids=frozenset(index for text in table.tokens if (index := self._token(text)) is not None),
             label=label,
         )

@@ -12,7 +12,7 @@ from kernelet.errors import PromptError
 from kernelet.request.values import is_integer, shown
 
 if TYPE_CHECKING:
-    from kernelet.engine.parsing import OutputParsing
+    from kernelet.engine.output_parsing import OutputParsing
 
 
 class TextPrompt(TypedDict, total=False):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from kernelet.contracts.parsing import ParserContext, ParserTable, exits_of
+from kernelet.contracts.parsing import REASONING, ParserContext, ParserTable, exits_of
 from kernelet.errors import RequestFailedError
-from kernelet.request.structured import Marker, ReasoningGate
+from kernelet.request.structured import FreeState, Marker, ReasoningGate, State
 from kernelet.text.parsing.table import CompiledTable
 from kernelet.text.parsing.thought import Thought, held_content
 
@@ -64,6 +65,11 @@ class Reasoner:
             excludes=tuple(Marker(text=text, token_id=self.token_of(text)) for text in markers),
         )
 
+    def openings(self) -> tuple[Marker, ...]:
+        """Markers that open reasoning in text."""
+        texts = dict.fromkeys(exit_.parts[0] for exit_ in self.table.content_exits if exit_.to == REASONING)
+        return tuple(Marker(text=text, token_id=self.token_of(text)) for text in texts)
+
     def held(self) -> CompiledTable:
         """The table of answers whose content is held to a form.
 
@@ -72,6 +78,26 @@ class Reasoner:
         """
         prompt = self.context.prompt
         return compiled(self.parser.label, self.table, prompt, lambda text: self.token_of(text) is not None)
+
+
+def without_thoughts(states: Sequence[State], openings: Sequence[Marker]) -> tuple[State, ...]:
+    """States in whose free text no thought is opened, where they do not ask for its marker themselves."""
+    found: list[State] = []
+    for state in states:
+        if isinstance(state, FreeState):
+            known = [*(exit_.marker for exit_ in state.exits), *state.excludes]
+            more = tuple(one for one in openings if not any(map(partial(_overlap, one), known)))
+            found.append(msgspec.structs.replace(state, excludes=(*state.excludes, *more)))
+        else:
+            found.append(state)
+    return tuple(found)
+
+
+def _overlap(one: Marker, other: Marker) -> bool:
+    """Whether two markers cannot be looked for at once."""
+    if one.token_id is not None or other.token_id is not None:
+        return one.token_id == other.token_id
+    return one.text.startswith(other.text) or other.text.startswith(one.text)
 
 
 def start_thought(parser: NamedParser, gate: ReasoningGate, token_bytes: Sequence[bytes]) -> Thought:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from kernelet.contracts.parsing import REASONING, ParserTable
+from kernelet.contracts.sampling import StructuredOutputsParams
 from kernelet.errors import ParameterError
 from kernelet.request.tool_choice import FIELD, Choice
 from kernelet.structured.refusal import InvalidConstraintError
@@ -45,6 +48,34 @@ def held_calls(
         return tool_calls(calls, functions, asked, parallel=parallel, excludes=_openings(thinks))
     except InvalidConstraintError as error:
         raise ParameterError(field, str(error)) from error
+
+
+def offered_calls(
+    choice: Choice, functions: Sequence[Mapping[str, Any]], calls: ParserTable | None, *, parallel: bool = True
+) -> ToolCalls | None:
+    """The calls that may come in place of a text of a form; None: none may, or nothing tells them from it."""
+    if choice.kind != "auto" or not functions or calls is None or calls.call_syntax is None:
+        return None
+    offered = tool_calls(calls, functions, parallel=parallel)
+    return None if offered.bare else offered
+
+
+def calls_or_text(calls: ToolCalls | None, asked: object) -> ToolCalls | None:
+    """Calls, or else a text as ``structured_outputs`` says; None: they do not go together.
+
+    Args:
+        calls: Of the request's tools.
+        asked: JSON without further options, as OpenAI's ``response_format`` has it.
+    """
+    if calls is None or calls.choice != "auto" or not isinstance(asked, StructuredOutputsParams):
+        return None
+    schema = {"type": "object"} if asked.json_object else asked.json
+    if not isinstance(schema, dict | bool) or asked not in (
+        StructuredOutputsParams(json=asked.json),
+        StructuredOutputsParams(json_object=True),
+    ):
+        return None
+    return msgspec.structs.replace(calls, holds_text=True, schema=schema, excludes=())
 
 
 def _openings(thinks: ParserTable | None) -> tuple[str, ...]:

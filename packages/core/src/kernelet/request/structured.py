@@ -62,11 +62,19 @@ class RulesState(msgspec.Struct, frozen=True, kw_only=True, tag="rules"):
         rules: ``kernelet.structured.rules.encode``.
         digest: The same for the same rules only.
         next: Index of the state that follows; None: the text is whole, and nothing may follow.
+        instead: Index of a state of markers, each one token, that may come in place of this text; None: none.
     """
 
     rules: bytes
     digest: str
     next: int | None = None
+    instead: int | None = None
+
+
+def is_one_text(states: tuple[State, ...]) -> bool:
+    """Whether an answer is the text of one grammar."""
+    first = states[0]
+    return isinstance(first, RulesState) and first.next is None and first.instead is None
 
 
 State = FreeState | MarkerState | RulesState

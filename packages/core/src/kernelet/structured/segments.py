@@ -173,11 +173,16 @@ class ProgramGrammar(Grammar):
         """Where the next token may be taken: here, and behind rules whose text is whole; none behind the last state."""
         if self._known is None:
             found = [self.place]
-            while (stay := found[-1].stay) is not None and stay.grammar.can_end():
-                following = self._rules(found[-1]).next
+            if self.place.stay is not None and self.place.count == 0:
+                instead = self._rules(self.place).instead
+                found += [] if instead is None else [self._program.enter(instead)]
+            place = self.place
+            while (stay := place.stay) is not None and stay.grammar.can_end():
+                following = self._rules(place).next
                 if following is None:
                     break
-                found.append(self._program.enter(following))
+                place = self._program.enter(following)
+                found.append(place)
             self._known = [place for place in found if place.state is not None]
         return self._known
 
@@ -281,9 +286,16 @@ def check_states(states: Sequence[State]) -> None:
         if isinstance(state, RulesState):
             if state.next is not None and not 0 <= state.next < len(states):
                 raise ValueError(f"rules lead to state {state.next} of {len(states)}")
+            if state.instead is not None and not _are_tokens(states, state.instead):
+                raise ValueError(f"state {state.instead}, which may come in place of rules, is none of tokens")
             continue
         check_exits(state.exits, len(states))
         if isinstance(state, FreeState):
             check_markers([*(exit_.marker for exit_ in state.exits), *state.excludes])
         elif not state.exits:
             raise ValueError("a state of markers has none")
+
+
+def _are_tokens(states: Sequence[State], number: int) -> bool:
+    state = states[number] if 0 <= number < len(states) else None
+    return isinstance(state, MarkerState) and all(exit_.marker.token_id is not None for exit_ in state.exits)

@@ -40,24 +40,24 @@ def is_valid(constraint: Constraint, text: str) -> bool:
     if constraint.kind == "choice":
         return text in parsed(constraint)
     if constraint.kind == TOOL_CALLS:
-        return _are_valid(_calls(constraint), msgspec.json.decode(text, type=list[tuple[str, str]]))
+        return _are_valid(_calls(constraint), *msgspec.json.decode(text, type=tuple[list[tuple[str, str]], str]))
     return _is_valid(parsed(constraint), text)
 
 
-def calls_text(calls: Iterable[tuple[str, str]]) -> str:
-    """The names and arguments of an answer's calls as a text that can be compared."""
-    return msgspec.json.encode(list(calls)).decode()
+def calls_text(calls: Iterable[tuple[str, str]], content: str = "") -> str:
+    """An answer's calls, each name and arguments, and its content, as a text that can be compared."""
+    return msgspec.json.encode((list(calls), content)).decode()
 
 
 def _calls(constraint: Constraint) -> ToolCalls:
     return msgspec.json.decode(constraint.text, type=ToolCalls)
 
 
-def _are_valid(wanted: ToolCalls, calls: Sequence[tuple[str, str]]) -> bool:
-    """Whether calls are of the functions that there are, as they say; and whether there is one where it must."""
+def _are_valid(wanted: ToolCalls, calls: Sequence[tuple[str, str]], content: str) -> bool:
+    """Whether calls are of the functions that there are, as they say; without any, whether there need be none."""
     schemas = {tool["name"]: arguments_schema(tool, wanted.choice) for tool in wanted.tools}
-    if wanted.choice != "auto" and not calls:
-        return False
+    if not calls:
+        return wanted.choice == "auto" and (not wanted.holds_text or _is_valid(wanted.schema, content))
     return all(name in schemas and _is_valid(schemas[name], arguments) for name, arguments in calls)
 
 
@@ -87,6 +87,7 @@ def check_comparable(constraint: Constraint) -> None:
         calls = _calls(constraint)
         for place, tool in enumerate(calls.tools):
             _check_schema(f"/tools/{place}/function/parameters", arguments_schema(tool, calls.choice))
+        _check_schema("json", calls.schema)
     elif constraint.kind != "choice":
         _check_schema("json", parsed(constraint))
 

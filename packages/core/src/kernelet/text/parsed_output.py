@@ -59,7 +59,9 @@ class ParsedAssembler(OutputAssembler):
         self._certain = 0  # characters of what waits that no stop string can take any more
 
     def _add(self, index: int) -> StopDelta:
-        return self._take(self._detokenizer.push(index))
+        # a character that is unfinished before a marker does not go on behind it
+        before = self._detokenizer.flush() if index in self._hidden else []
+        return self._take([*before, *self._detokenizer.push(index)])
 
     def _end(self) -> StopDelta:
         return self._take(self._detokenizer.flush())

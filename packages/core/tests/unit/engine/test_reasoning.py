@@ -3,6 +3,7 @@ from __future__ import annotations
 import random
 import re
 
+import msgspec
 import numpy as np
 import pytest
 import sample_parsers
@@ -21,10 +22,11 @@ from kernelet.contracts.parsing import (
 )
 from kernelet.contracts.structured import Chars, Concat, GrammarRules, Repeat, Text
 from kernelet.engine.parsing import ChoiceParser, find_parser, make_parsers
-from kernelet.engine.reasoning import PROMPT_END, start_thought
+from kernelet.engine.reasoning import PROMPT_END, start_thought, without_thoughts
 from kernelet.engine.structured.start import Starter
 from kernelet.errors import RequestFailedError
-from kernelet.request.structured import Marker, RulesState, StructuredRequest
+from kernelet.request.structured import Exit as MarkerExit
+from kernelet.request.structured import FreeState, Marker, RulesState, StructuredRequest
 from kernelet.testing.grammar_engine.reference import ReferenceEngine
 from kernelet.testing.plugin_view import FixedPlugins
 from kernelet.text.parsed_output import ParsedAssembler
@@ -161,3 +163,15 @@ def test_parsers_that_fail(tokenizer, vocabulary):
         parsing.held(reasons=True)
     with pytest.raises(RequestFailedError, match="no table today"):
         parser.table(ParserContext(template_kwargs={"fails": True}))
+
+
+def test_no_thought_is_opened_in_free_text():
+    opening, own = Marker(text="<think>"), MarkerExit(marker=Marker(text="<t"), next=1)
+    token = Marker(text="<think>", token_id=5)
+    rules = RulesState(rules=b"", digest="")
+    free = FreeState(exits=(MarkerExit(marker=Marker(text="<x>"), next=1),), excludes=(Marker(text="no"),))
+    found, same = without_thoughts((free, rules), (opening, token))
+    assert found == msgspec.structs.replace(free, excludes=(Marker(text="no"), opening, token))
+    assert same is rules
+    asked_for = FreeState(exits=(own,), excludes=(token,))
+    assert without_thoughts((asked_for,), (opening, token)) == (asked_for,)

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from kernelet.contracts.parsing import CONTENT, REASONING, CallSyntax, Exit, JsonCallsState, ParserTable, TextState
-from kernelet.engine.tool_choice import held_calls, without_strict
+from kernelet.contracts.sampling import StructuredOutputsParams
+from kernelet.engine.tool_choice import calls_or_text, held_calls, offered_calls, without_strict
 from kernelet.errors import ParameterError
 from kernelet.request.tool_choice import Choice
 
@@ -55,6 +56,39 @@ def test_a_named_function_is_the_only_one():
 def test_nothing_can_see_to_it(kind, functions, table, says):
     with pytest.raises(ParameterError, match=says):
         held_calls(Choice(kind), functions, table, None)
+
+
+def test_calls_or_a_text_of_a_form():
+    offered = offered_calls(Choice("auto"), FUNCTIONS, CALLS, parallel=False)
+    assert (offered.tools, offered.choice, offered.parallel) == (FUNCTIONS, "auto", False)
+    either = calls_or_text(offered, StructuredOutputsParams(json={"type": "integer"}))
+    assert (either.tools, either.holds_text, either.schema) == (FUNCTIONS, True, {"type": "integer"})
+    assert calls_or_text(offered, StructuredOutputsParams(json_object=True)).schema == {"type": "object"}
+
+
+BARE = ParserTable(content_exits=(Exit("{", "call", opens=True, at_start=True, keeps=True),), call_syntax=SYNTAX)
+
+
+@pytest.mark.parametrize(
+    "choice, functions, table",
+    [("none", FUNCTIONS, CALLS), ("auto", (), CALLS), ("auto", FUNCTIONS, ParserTable()), ("auto", FUNCTIONS, BARE)],
+)
+def test_calls_that_cannot_be_told_from_a_text_of_a_form(choice, functions, table):
+    assert offered_calls(Choice(choice), functions, table) is None
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        StructuredOutputsParams(regex="a"),
+        StructuredOutputsParams(json="{}"),
+        StructuredOutputsParams(json={}, backend="x"),
+        StructuredOutputsParams(json={}, disable_any_whitespace=True),
+        {"json": {}},
+    ],
+)
+def test_forms_that_do_not_go_with_calls(asked):
+    assert calls_or_text(offered_calls(Choice("auto"), FUNCTIONS, CALLS), asked) is None
 
 
 def test_templates_do_not_see_strict():

@@ -55,6 +55,11 @@ PROGRAMS = {
         rules("digits", 2),
         MarkerState(exits=(text_exit("<", 0), token_exit(OPEN))),
     ),
+    "rules, or a token and others": (
+        RulesState(rules=b"", digest="digits", instead=1),
+        MarkerState(exits=(token_exit(OPEN, 2), token_exit(CLOSE, 0))),
+        rules("letter"),
+    ),
     "markers choose rules": (
         MarkerState(exits=(text_exit("0b", 1), text_exit("1", 2), token_exit(OPEN, 3)), may_end=True),
         rules("digits"),
@@ -152,6 +157,12 @@ def ids_of(*texts):
         ("a call between tokens, in free text", [OPEN, CLOSE], 1, False),
         ("a call between texts, in free text", ["a", "<a>", "1", "<", "a", "<a>", "1", OPEN, "a"], 8, True),
         ("a call between texts, in free text", ["a", "c"], 1, True),
+        ("rules, or a token and others", ["0", "1"], 2, True),
+        ("rules, or a token and others", ["0", OPEN], 1, True),
+        ("rules, or a token and others", [OPEN, "ab"], 2, True),
+        ("rules, or a token and others", [OPEN, "0"], 1, False),
+        ("rules, or a token and others", [CLOSE, CLOSE, "1"], 3, True),
+        ("rules, or a token and others", ["a"], 0, False),
         ("markers choose rules", ["0", "b", "00"], 3, True),
         ("markers choose rules", ["0", OPEN], 1, False),
         ("markers choose rules", ["1", "ab"], 2, True),
@@ -202,6 +213,8 @@ def test_answers_longer_than_what_can_be_taken_back():
         ((FreeState(exits=(text_exit("a", 3),)),), "state 3 of 1"),
         ((FreeState(exits=(text_exit("a"),), excludes=(Marker(text="ab"),)),), "begins"),
         ((MarkerState(exits=()),), "has none"),
+        ((RulesState(rules=b"", digest="a", instead=1),), "state 1, .* is none of tokens"),
+        ((RulesState(rules=b"", digest="a", instead=1), MarkerState(exits=(text_exit("a"),))), "none of tokens"),
     ],
 )
 def test_programs_that_cannot_run(states, words):

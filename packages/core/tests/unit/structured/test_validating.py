@@ -68,6 +68,14 @@ def test_calls_are_compared(syntax, choice, strict, calls, good):
     assert verdict(TOOL_CALLS, text, calls_text(calls)) == good
 
 
+def test_calls_or_a_text_are_compared():
+    wanted = ToolCalls(syntax=None, openings=(), tools=({"name": "f"},), holds_text=True, schema={"type": "integer"})
+    text = msgspec.json.encode(wanted).decode()
+    assert verdict(TOOL_CALLS, text, calls_text([], "5"))
+    assert not verdict(TOOL_CALLS, text, calls_text([], "x"))
+    assert verdict(TOOL_CALLS, text, calls_text([("f", "{}")], "x"))
+
+
 def test_calls_of_what_is_no_schema_are_compared_with_nothing():
     tool = {"name": "f", "parameters": {"type": "obj"}, "strict": True}
     text = msgspec.json.encode(ToolCalls(syntax=None, openings=(), tools=(tool,))).decode()

@@ -151,6 +151,15 @@ def test_what_stands_between_hidden_markers_is_parsed(byte_level):
     assert [(call.name, call.arguments) for call in message.tool_calls] == [("f", "{}")]
 
 
+def test_an_unfinished_character_stays_before_a_hidden_marker(byte_level):
+    first, *_ = ids_of(byte_level, "€")
+    (begin,), (end,), (letter,) = (ids_of(byte_level, text) for text in ("<|end|>", "<|extra|>", "b"))
+    for groups in ([[begin, first, end, letter]], [[begin], [first], [end], [letter]]):
+        parser, (text, _, _) = parsed(byte_level, groups, parser=machine(byte_level))
+        message = parser.finish()
+        assert (message.reasoning, message.content, text) == ("\ufffd", "b", "\ufffdb")
+
+
 def test_a_marker_that_ended_the_text_is_seen(byte_level):
     ids = ids_of(byte_level, "<|end|>", "b", "<|extra|>")
     recorder, (text, count, _) = parsed(byte_level, [ids], stop_token=True)

@@ -26,7 +26,7 @@ from kernelet.errors import (
     SandboxTimeoutError,
     UnenforcedConstraintError,
 )
-from kernelet.request.structured import RulesState, StructuredRequest
+from kernelet.request.structured import RulesState, StructuredRequest, is_one_text
 
 logger = logging.getLogger(__name__)
 
@@ -277,8 +277,7 @@ class Grammars:
 
 def needs_index(structured: StructuredRequest) -> bool:
     """Whether an answer is more than the text of one grammar."""
-    first = structured.states[0]
-    return structured.reasoning is not None or not (isinstance(first, RulesState) and first.next is None)
+    return structured.reasoning is not None or not is_one_text(structured.states)
 
 
 def engines_of(structured: StructuredRequest) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from kernelet.contracts.plugins import PluginView
 from kernelet.contracts.structured import CompiledGrammar, Grammar, TokenVocabulary
 from kernelet.engine.parsing import NamedParser, find_parser
 from kernelet.engine.reasoning import start_thought
-from kernelet.request.structured import ReasoningGate, RulesState, StructuredRequest
+from kernelet.request.structured import ReasoningGate, RulesState, StructuredRequest, is_one_text
 from kernelet.structured.reasoning import Gate, GatedGrammar
 from kernelet.structured.segments import Program
 from kernelet.structured.token_index import TokenIndex
@@ -44,7 +44,7 @@ class Starter:
             RequestFailedError: the reasoning parser failed.
         """
         first = structured.states[0]
-        if isinstance(first, RulesState) and first.next is None:
+        if isinstance(first, RulesState) and is_one_text(structured.states):
             text = grammars[first.digest].start()
         else:
             text = Program(structured.states, grammars, self._indexed(vocabulary)).start()

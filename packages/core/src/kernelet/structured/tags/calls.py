@@ -39,6 +39,8 @@ class ToolCalls(msgspec.Struct, frozen=True, kw_only=True):
             of the only tool.
         parallel: More than one call may come.
         excludes: Markers that must not come in text: those that would open reasoning.
+        holds_text: Where no call comes, the text is as ``schema`` says.
+        schema: A JSON schema.
     """
 
     syntax: CallSyntax | None
@@ -48,6 +50,8 @@ class ToolCalls(msgspec.Struct, frozen=True, kw_only=True):
     parallel: bool = True
     bare: bool = False
     excludes: tuple[str, ...] = ()
+    holds_text: bool = False
+    schema: dict[str, Any] | bool = True
 
 
 def tool_calls(
@@ -142,8 +146,12 @@ class _Outline:
         one = Choice(tuple(self._call(tool, place) for place, tool in enumerate(calls.tools)))
         several = calls.parallel and not syntax.one and calls.choice != "named"
         begin, end = self._series(syntax.begin), self._series(syntax.end)
-        if calls.choice != "auto":
-            return Series((begin, Many(one, self._series(syntax.separator)) if several else one, end))
+        if calls.holds_text and calls.bare:
+            reason = "calls of this tool parser begin without a marker, as text of a form may: leave one of them out"
+            raise UnenforcedError([Refusal("tools", reason)])
+        if calls.choice != "auto" or calls.holds_text:
+            only = Series((begin, Many(one, self._series(syntax.separator)) if several else one, end))
+            return Choice((only, lower_at("", calls.schema, self._options, self._lower))) if calls.holds_text else only
         if several and (syntax.begin or syntax.end):
             one = Choice((Many(one, self._series(syntax.separator)),))
         items = tuple(Series((begin, item, end)) for item in one.items)

@@ -154,8 +154,20 @@ class _Writer:
             parts = tuple(Series(text[: len(text) - len(tail)]) for text in texts)
             if all(map(is_ruled, parts)):
                 return self.enter(Way((Choice(parts), *tail), end))
+        ruled = [way for way in ways if way.nodes and isinstance(way.nodes[0], Ruled)]
+        others = [way for way in ways if way not in ruled]
+        if len(ruled) == 1 and all(way.nodes and isinstance(way.nodes[0], Token) for way in self._opened(others)):
+            return self._instead(ruled[0], others)
         exits, may_end = self._begins(ways)
         return self._add(MarkerState(exits=exits, may_end=may_end))
+
+    def _instead(self, way: Way, others: Sequence[Way]) -> int:
+        """The state of a text of rules in place of which tokens may come: those are no text, so the first one tells."""
+        number = self.enter(way)
+        state = None if number is None else self._states[number]
+        assert isinstance(state, RulesState), "it begins with rules"
+        exits, _ = self._begins(others)
+        return self._add(replace(state, instead=self._add(MarkerState(exits=exits))))
 
     def _begins(self, ways: Sequence[Way]) -> tuple[tuple[Exit, ...], bool]:
         """The markers that ways begin with, and whether nothing may come at all."""
@@ -223,7 +235,8 @@ class _Writer:
 def _moved(state: State, places: Mapping[int, int]) -> State:
     """A state whose followers are elsewhere."""
     if isinstance(state, RulesState):
-        return replace(state, next=None if state.next is None else places[state.next])
+        following, instead = (None if one is None else places[one] for one in (state.next, state.instead))
+        return replace(state, next=following, instead=instead)
     exits = tuple(replace(one, next=None if one.next is None else places[one.next]) for one in state.exits)
     return replace(state, exits=exits)
 

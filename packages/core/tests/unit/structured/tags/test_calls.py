@@ -61,6 +61,9 @@ def answers(calls, tokens, count=80):
         while state is not None:
             known, steps = states[state], steps + 1
             if isinstance(known, RulesState):
+                if known.instead is not None and choose.random() < 0.5:
+                    state = known.instead
+                    continue
                 parts.append((sample_text(decode(known.rules), choose), False))
                 state = known.next
                 continue
@@ -103,6 +106,32 @@ def test_what_is_allowed_is_read_back(tokens, parallel, choice, listed):
     assert names == ({"get"} if choice == "get" else {"get", "get_more"})
     assert (0 in counts) == (choice == "auto")
     assert max(counts) > 1 if parallel and choice != "get" else max(counts) == 1
+
+
+@pytest.mark.parametrize("tokens", [{}, {"<c>": 7, "</c>": 8}], ids=["texts", "tokens"])
+@pytest.mark.parametrize("parallel", [True, False])
+@pytest.mark.parametrize("listed", [True, False])
+def test_calls_or_a_text_of_a_form(tokens, parallel, listed):
+    parser_table = table(syntax=LISTED if listed else None, many=listed)
+    calls = tool_calls(parser_table, [STRICT, LOOSE], parallel=parallel)
+    calls = msgspec.structs.replace(calls, holds_text=True, schema={"type": "object", "properties": {"text": {}}})
+    called, wrote = 0, 0
+    for parts in answers(calls, tokens):
+        message = parsed(parser_table, parts, tokens)
+        if message.tool_calls:
+            called += 1
+            assert not message.content.strip()
+        else:
+            wrote += 1
+            assert set(json.loads(message.content)) == {"text"}
+    assert called > 9
+    assert wrote > 9
+
+
+def test_calls_without_a_marker_and_a_text_of_a_form():
+    calls = msgspec.structs.replace(tool_calls(table(at_start=True), [STRICT]), holds_text=True)
+    with pytest.raises(UnenforcedError, match="begin without a marker, as text of a form may"):
+        call_states(calls, OPTIONS, {}, lower)
 
 
 def test_it_can_be_sent():

@@ -27,6 +27,9 @@ def written(states, choose, longest=12):
             return text
         known = states[state]
         if isinstance(known, RulesState):
+            if known.instead is not None and choose.random() < 0.5:
+                state = known.instead
+                continue
             text, state = text + sample_text(decode(known.rules), choose), known.next
             continue
         if isinstance(known, FreeState):
@@ -78,6 +81,16 @@ TEXTS = {
         "(O[0-9]{1,2}C)*x",
         None,
     ),
+    "rules, or what begins with tokens": (
+        Choice((Series((OPEN, DIGITS)), LETTERS, Many(Series((SEP, DIGITS, CLOSE))))),
+        "O[0-9]{1,2}|[abc]{1,2}|(S[0-9]{1,2}C)+",
+        None,
+    ),
+    "rules and a token, or the other way round": (
+        Choice((Series((DIGITS, OPEN)), Series((OPEN, DIGITS, DIGITS)))),
+        "[0-9]{1,2}O|O[0-9]{2,4}",
+        None,
+    ),
     "triggers": (
         Triggered((Words("<"), OPEN), (Series((Words("<f"), DIGITS)), Series((OPEN, LETTERS, CLOSE)))),
         "-*((<f[0-9]{1,2}|O[abc]{1,2}C)-*)*",
@@ -126,7 +139,8 @@ def test_what_is_excluded_is_kept():
     [
         (Series((Anything(), DIGITS)), "a constraint must not follow free text"),
         (Series((Anything(), Anything())), "free text must not compete"),
-        (Choice((Series((DIGITS, OPEN)), Series((OPEN, DIGITS, DIGITS)))), "compete with others, without a text"),
+        (Choice((Series((DIGITS, OPEN)), Series((Words("a"), CLOSE)))), "compete with others, without a text"),
+        (Choice((Series((DIGITS, OPEN)), Series((LETTERS, CLOSE)))), "compete with others, without a text"),
         (Triggered((OPEN,), (Series((OPEN, Anything())),)), "nothing tells where it ends"),
     ],
 )
