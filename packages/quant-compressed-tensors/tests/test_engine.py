@@ -19,7 +19,7 @@ from kernelet_quant_compressed_tensors.rounding import round_weight, stored
 
 PROMPTS = [{"prompt_token_ids": list(range(2, 2 + count))} for count in (3, 17, 40)]
 PARAMS = SamplingParams(temperature=0, max_tokens=8, ignore_eos=True, logprobs=0, prompt_logprobs=0)
-SIZES = {"hidden_size": 128, "intermediate_size": 512, "num_attention_heads": 4, "head_dim": 32}
+SIZES = {"vocab_size": 208, "hidden_size": 128, "intermediate_size": 512, "num_attention_heads": 4, "head_dim": 32}
 TOKEN8 = {"num_bits": 8, "strategy": "token", "dynamic": True}
 FLOAT8 = {"num_bits": 8, "type": "float"}
 PARTS8 = FLOAT8 | {"strategy": "group", "group_size": 128, "dynamic": True}

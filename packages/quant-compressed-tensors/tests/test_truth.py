@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from importlib import import_module
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.torch import load_file
 
-from kernelet.contracts.quant import QuantOffer
+from kernelet.contracts.offer import Settings
+from kernelet.contracts.quant import QuantizerOffer, QuantOffer
 from kernelet.errors import UnsupportedModelError
 from kernelet.testing.offered import find_offer
 from kernelet.testing.quantization.layers import layer_of, model_config, weight_of
+from kernelet.testing.quantizer import RandomSource
 from kernelet.testing.weight_kernel.reference import dequantize
 from kernelet_quant_compressed_tensors.configuration import form_of, read
 from kernelet_quant_compressed_tensors.conformance import configured
@@ -104,6 +108,28 @@ def test_they_read_what_is_written(checkpoint, seed):
     scheme, compressor = theirs(config)
     assert set(tensors) == set(compressor.compression_param_names(scheme))
     assert torch.equal(compressor.decompress(tensors, scheme)["weight"], rounded.exact.float())
+
+
+@pytest.mark.parametrize("options", [{}, {"activations": "none"}, {"activations": "none", "group_size": 64}])
+def test_they_read_a_written_checkpoint(tmp_path, options):
+    """They find the same modules and weights by its configuration."""
+    offered = find_offer("kernelet_quant_compressed_tensors.plugin", QuantizerOffer, "int8")
+    values = {key: option.default for key, option in offered.offer.options.items()} | options
+    source = RandomSource(excluded=["model.layers.1.mlp.down_proj"])
+    offered.target(Settings(plugin="", values=values)).write(source, tmp_path, lambda _: None)
+    config = json.loads((tmp_path / "config.json").read_text())["quantization_config"]
+    tensors = load_file(tmp_path / "model.safetensors")
+    scheme, compressor = theirs(config)
+    matches = import_module("compressed_tensors.utils.match").is_match
+    for layer in source.layers:
+        rows, columns = layer.shape
+        kind = torch.nn.Embedding if layer.role == "embedding" else torch.nn.Linear
+        is_theirs = matches(layer.name, kind(columns, rows), scheme.targets, config["ignore"])
+        assert is_theirs == (f"{layer.name}.weight_scale" in tensors)
+        if is_theirs:
+            stored = {last: tensors[f"{layer.name}.{last}"] for last in compressor.compression_param_names(scheme)}
+            error = compressor.decompress(stored, scheme)["weight"] - source.tensor(f"{layer.name}.weight")
+            assert bool((error.abs() <= stored["weight_scale"].amax(1, keepdim=True) * 0.501).all())
 
 
 @pytest.mark.parametrize("columns, size", [(100, 32), (48, 64), (129, 128)])
