@@ -86,10 +86,8 @@ def read_config(config: Mapping[str, Any]) -> AwqConfig:
         raise UnsupportedModelError(f"quantization_config: group_size is {group_size!r}, expected -1 or more than 0")
     if layout == "gemv" and (group_size < 32 or group_size % 32 or group_size == 96):
         raise UnsupportedModelError(f"quantization_config: version gemv has no group_size {group_size}")
-    symmetric = _flag(left, "sym", default=not left.get("zero_point", True))
-    zero_point = _flag(left, "zero_point", default=not symmetric)
-    if zero_point is symmetric:
-        raise UnsupportedModelError(f"quantization_config: zero_point is {zero_point}, and so is sym")
+    symmetric = _flag(left, "sym", default=False)
+    zero_point = _flag(left, "zero_point", default=not symmetric)  # transformers writes its default of sym beside it
     head = _flag(left, "lm_head", default=False)
     skipped = left.pop("modules_to_not_convert", None) or ()
     _check_names(skipped)
