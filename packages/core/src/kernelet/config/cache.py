@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+AUTO = "auto"
+
 
 @dataclass(frozen=True, kw_only=True)
 class CacheConfig:
@@ -16,6 +18,7 @@ class CacheConfig:
         memory_utilization: Share of the memory left after weights and activations.
         enable_prefix_caching: Reuse blocks of equal prefixes.
         eviction_policy: Name of a cache-policy offer; None takes the best.
+        dtype: Name of a KV cache offer; ``AUTO``: keys and values are kept in the dtype of the model.
     """
 
     block_size: int = 16
@@ -24,3 +27,4 @@ class CacheConfig:
     memory_utilization: float = 0.5
     enable_prefix_caching: bool = True
     eviction_policy: str | None = None
+    dtype: str = AUTO

@@ -30,12 +30,18 @@ class AttentionSpec:
         num_heads: Query heads of this rank.
         num_kv_heads: Key and value heads of this rank; divides ``num_heads``.
         head_size: Size of a head.
-        dtype: Dtype of q, k, v and of the cache.
+        dtype: Dtype of q, k, v, and of the cache unless ``cache_dtype`` says another.
         block_size: Tokens a block.
         scale: Factor of q.k before the softmax.
         window: A token sees itself and ``window - 1`` tokens before it; None: all before it.
         soft_cap: ``cap * tanh(scores / cap)`` on the scaled scores; None: no cap.
         sinks: A learned logit a head joins the softmax's denominator.
+        cache_dtype: Elements of the cache: ``"e4m3fn"``, ``"int8"``; empty: those of ``dtype``. Since attention 1.2.
+        cache_scales: What stored elements are multiplied by; not empty if and only if ``cache_dtype`` is not.
+            ``"tensor"``: one number for keys and one for values, see ``set_cache_scales``. ``"token_head"``: float32
+            for each token and head, the largest magnitude of its vector over the largest element (127, 448), so that
+            what is stored depends on that vector alone; it is 0, and all elements too, where it would be below the
+            normal numbers, and NaN where the vector is not finite. Since attention 1.2.
     """
 
     kind: str
@@ -48,6 +54,13 @@ class AttentionSpec:
     window: int | None = None
     soft_cap: float | None = None
     sinks: bool = False
+    cache_dtype: str = ""
+    cache_scales: str = ""
+
+    @property
+    def cache_form(self) -> str:
+        """As offers name it, ``"e4m3fn:tensor"``; empty: the cache is of ``dtype``. Since attention 1.2."""
+        return f"{self.cache_dtype}:{self.cache_scales}" if self.cache_dtype else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +76,8 @@ class AttentionOffer(Offer):
         sinks: Serves sinks.
         required_features: Features that the platform must have.
         min_compute_capability: Smallest compute capability, where the platform has one.
+        cache_dtypes: What it keeps keys and values in besides ``dtype``, with the scales: ``"e4m3fn:tensor"``,
+            ``"int8:token_head"``. Since attention 1.2.
     """
 
     kinds: frozenset[str]
@@ -73,6 +88,7 @@ class AttentionOffer(Offer):
     sinks: bool = False
     required_features: frozenset[str] = frozenset()
     min_compute_capability: tuple[int, int] | None = None
+    cache_dtypes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +123,19 @@ class Attention(ABC):
     def copy_blocks(self, cache: Any, sources: Sequence[int], destinations: Sequence[int]) -> None:
         """Copies whole blocks inside the layer's cache; every source is read before any destination is written."""
         raise NotImplementedError(f"{type(self).__name__} does not copy blocks")
+
+    def set_cache_scales(self, key: float, value: float) -> None:
+        """The scales of a layer whose spec has those of a tensor; called once, before the first step.
+
+        What is stored is a number over its scale, in the dtype of sums (float32; float64 where the layer computes in
+        that), rounded to float32, then to the nearest element, ties to even. What is too large becomes the largest
+        element, and NaN stays NaN. Since attention 1.2.
+
+        Args:
+            key: What stored keys are multiplied by; finite and above 0.
+            value: The same of values.
+        """
+        raise NotImplementedError(f"{type(self).__name__} keeps no cache with scales of a tensor")
 
     @abstractmethod
     def build_metadata(self, batch: AttentionBatch, device: Any) -> Any:

@@ -31,7 +31,10 @@ class CacheSpec(msgspec.Struct, frozen=True, tag=True, kw_only=True):
 
 
 class FullAttentionSpec(CacheSpec, frozen=True, tag="full", kw_only=True):
-    """Keys and values of all tokens: two tensors [block, token, num_kv_heads, head_size] of ``dtype``."""
+    """Keys and values of all tokens: two tensors [block, token, num_kv_heads, head_size] of ``dtype``.
+
+    ``dtype`` is that of the layer, or the ``cache_dtype`` of its ``AttentionSpec``; ``page_bytes`` has the scales too.
+    """
 
     num_kv_heads: int
     head_size: int

@@ -24,7 +24,7 @@ from kernelet.contracts.executor import EnginePlan, Executor, SchedulerOffer
 from kernelet.contracts.lifecycle import ProcessRole
 from kernelet.contracts.model import ModelSourceOffer
 from kernelet.contracts.platform import PlatformChoice, PlatformConfig
-from kernelet.contracts.quant import QuantOffer
+from kernelet.contracts.quant import KVCacheOffer, QuantOffer
 from kernelet.contracts.sampling import LogitsProcessorOffer
 from kernelet.contracts.stats import PluginInfo, StatLoggerOffer
 from kernelet.contracts.structured import GrammarEngineOffer
@@ -46,6 +46,7 @@ from kernelet.engine.parsing import make_parsers, resolve_parsers
 from kernelet.engine.sandbox.messages import PluginsOfHelper
 from kernelet.engine.sandbox.pool import Sandbox
 from kernelet.engine.stats import StatDispatcher, engine_info
+from kernelet.engine.stored import check_stored, find_kv_cache
 from kernelet.engine.structured.setup import make_grammars, make_structured, structured_config
 from kernelet.errors import ConfigError, KerneletError
 from kernelet.kernel import Kernel, Manifest, State
@@ -143,12 +144,14 @@ def configure_engine(
         platform.capabilities,
         kernel.architecture,
         partial(kernel.select, QuantOffer),
+        [owned.offer for owned in kernel.offers(QuantOffer)],
     )
     wanted = engine_config(model_config, options, endpoints)
     chosen = resolve_parsers(
         wanted.plugins, kernel, lambda: list(ChatTemplate.from_folder(model_config.path, {}).templates.values())
     )
     config = kernel.configure(replace(wanted, plugins=chosen))
+    find_kv_cache(config.cache.dtype, partial(kernel.select, KVCacheOffer))
     return Configured(
         kernel=kernel, platform=platform, platform_config=kernel.platform_config, config=config, resolved=resolved
     )
@@ -258,7 +261,7 @@ def start_core(configured: Configured, *, with_loggers: bool = True) -> RunningC
         plan = executor.start()
         if plan.cache is None:
             raise KerneletError(f"executor {owned.offer.name!r} returned a plan without cache groups: report it")
-        check_quantized(plan, config.model)
+        check_stored(plan, config)
         grammars = make_grammars(config, kernel, partial(helper_plugins, kernel), load_tokenizer)
         core = EngineCore.from_plugins(config, executor, plan.cache, kernel, grammars)
         kernel.check_selected()
@@ -308,19 +311,6 @@ def facts(configured: Configured, plan: EnginePlan) -> dict[str, object]:
 def identity(configured: Configured, plan: EnginePlan) -> tuple[str, str]:
     """Digests of the plan and of the plugins: an engine that has both is the same engine."""
     return plan_digest(plan), configured.kernel.manifest.digest
-
-
-def check_quantized(plan: EnginePlan, model: ModelConfig) -> None:
-    """Holds a platform's worker to the quantization that the configuration says.
-
-    Raises:
-        ConfigError: it did something else.
-    """
-    if plan.quantization != (model.quantization or ""):
-        raise ConfigError(
-            f"--quantization {model.quantization or '(none)'}: the platform {plan.platform!r} stores the weights "
-            f"{f'as {plan.quantization}' if plan.quantization else 'unquantized'}: its worker knows no quantization"
-        )
 
 
 def load_tokenizer(model: ModelConfig) -> Tokenizer | None:
@@ -378,6 +368,7 @@ def engine_config(model: ModelConfig, options: EngineOptions, endpoints: Sequenc
             memory_utilization=options.memory_utilization,
             enable_prefix_caching=options.enable_prefix_caching,
             eviction_policy=options.eviction_policy,
+            dtype=options.kv_cache_dtype,
         ),
         scheduler=SchedulerConfig(
             max_num_seqs=options.max_num_seqs,

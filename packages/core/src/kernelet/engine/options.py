@@ -60,6 +60,9 @@ class EngineOptions:
     quantization: str | None = option(
         None, Kind.TEXT, "how weights are stored: the method of a quantized checkpoint, or one that quantizes at load"
     )
+    kv_cache_dtype: str = option(
+        "auto", Kind.TEXT, "how keys and values are kept in the KV cache; auto: in the model's dtype"
+    )
     block_size: int = option(16, Kind.INTEGER, "tokens in a block of the KV cache", minimum=1)
     num_blocks: int | None = option(None, Kind.INTEGER, "blocks of the KV cache; sized from memory", minimum=2)
     kv_cache_memory_bytes: int | None = option(

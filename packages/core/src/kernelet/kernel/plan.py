@@ -6,6 +6,7 @@ import hashlib
 
 import msgspec
 
+from kernelet.config.cache import AUTO
 from kernelet.contracts.executor import EnginePlan, LayerPlan
 
 
@@ -27,6 +28,7 @@ def plan_facts(plan: EnginePlan) -> list[tuple[str, str]]:
         ("row", plan.row),
         ("dtype", plan.dtype),
         ("quantization", plan.quantization),
+        ("KV cache dtype", "" if plan.kv_cache_dtype == AUTO else plan.kv_cache_dtype),
         ("platform", plan.platform),
         ("context", f"{plan.max_model_len} tokens"),
         ("weights", f"{plan.weight_bytes / 2**20:.1f} MiB"),

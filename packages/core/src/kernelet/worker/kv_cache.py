@@ -8,11 +8,12 @@ from typing import Any
 import torch
 
 from kernelet.contracts.attention import Attention, AttentionBatch
-from kernelet.contracts.cache import CacheConfigPlan
+from kernelet.contracts.cache import CacheConfigPlan, FullAttentionSpec, SlidingWindowSpec
 from kernelet.contracts.executor import BlockCopy, LayerPlan
 from kernelet.contracts.model import AttentionLayer
 from kernelet.contracts.plugins import PluginView
 from kernelet.errors import PluginError
+from kernelet.worker.kv_quantization import KVQuantization
 
 
 class KVCaches:
@@ -27,11 +28,13 @@ class KVCaches:
     Args:
         plugins: Where attention is selected.
         device: Where tensors live.
+        quantization: How keys and values are kept; None: as layers say.
     """
 
-    def __init__(self, plugins: PluginView, device: Any) -> None:
+    def __init__(self, plugins: PluginView, device: Any, quantization: KVQuantization | None = None) -> None:
         self._plugins = plugins
         self._device = device
+        self._quantization = quantization or KVQuantization("", None)
         self._sets: list[tuple[int, Attention]] = []
         self._caches: dict[int, list[tuple[Attention, Any]]] = {}
         self.plans: list[LayerPlan] = []
@@ -44,6 +47,14 @@ class KVCaches:
             PluginError: if the target is no attention.
         """
         return {layer.name: self._make(layer) for layer in layers}
+
+    def specs(self, layers: Iterable[AttentionLayer]) -> dict[str, FullAttentionSpec | SlidingWindowSpec]:
+        """What every layer keeps, by layer name.
+
+        Raises:
+            UnsupportedModelError: a layer's cache cannot be kept so.
+        """
+        return {layer.name: self._quantization.cache_spec(layer) for layer in layers}
 
     def allocate(
         self, layers: Sequence[AttentionLayer], attention: Mapping[str, Attention], plan: CacheConfigPlan
@@ -92,18 +103,19 @@ class KVCaches:
                     attention.copy_blocks(cache, [c.source for c in mine], [c.destination for c in mine])
 
     def _make(self, layer: AttentionLayer) -> Attention:
-        choice = self._plugins.select_attention(layer.spec)
+        spec = self._quantization.spec(layer)
+        choice = self._plugins.select_attention(spec)
         offer = choice.chosen.offer
         self.plans.append(
             LayerPlan(
                 name=layer.name,
                 role="attention",
                 choice=offer.name,
-                detail=layer.spec.kind,
+                detail=f"{spec.kind}, {spec.cache_form}" if spec.cache_form else spec.kind,
                 refused=dict(choice.refused),
             )
         )
-        made = self._plugins.load(choice.chosen)(layer.spec, self._plugins.settings(choice.chosen.plugin))
+        made = self._plugins.load(choice.chosen)(spec, self._plugins.settings(choice.chosen.plugin))
         if not isinstance(made, Attention):
             raise PluginError(f"{choice.chosen.plugin}: {offer.target} of offer {offer.name!r} is no Attention")
         return made

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 import io
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -21,8 +21,10 @@ from kernelet.layers.context import SINGLE_RANK, ModelContext, Recording, Tensor
 from kernelet.layers.dtypes import torch_dtype
 from kernelet.layers.ops import OpTable
 from kernelet.layers.weights import weight_bytes
+from kernelet.loading.cache_scales import take_cache_scales
 from kernelet.loading.loader import load
 from kernelet.loading.progress import Progress
+from kernelet.loading.without import Without
 from kernelet.worker.checkpoint import open_checkpoint
 from kernelet.worker.quantization import make_quantization
 
@@ -39,6 +41,7 @@ class LoadedModel:
         plans: How ops and weights are computed.
         weight_bytes: Bytes of its weights.
         mapped_bytes: Bytes of them that are pages of the checkpoint's files.
+        cache_scales: Scales of a KV cache that the checkpoint has, by name.
     """
 
     model: Model
@@ -46,6 +49,7 @@ class LoadedModel:
     plans: tuple[LayerPlan, ...]
     weight_bytes: int
     mapped_bytes: int = 0
+    cache_scales: Mapping[str, torch.Tensor] = field(default_factory=dict)
 
 
 def load_model(
@@ -69,6 +73,39 @@ def load_model(
         ConfigError: if so many ranks cannot share the model; lists the numbers that can.
         WeightsError: if the checkpoint does not fit.
     """
+    model, context, info = make_model(config, plugins, device, packed, parallel)
+    size = weight_bytes(model) if isinstance(model, torch.nn.Module) else 0
+    reader, cache_scales = take_cache_scales(open_checkpoint(config.model, plugins))
+    if context.quantization is not None:
+        for entry in () if parallel.rank else context.quantization.unused():
+            logger.warning("quantization %s: %s matches no module of the model", config.model.quantization, entry)
+        reader = Without(reader, context.quantization.ignored())
+    load(model, reader, Progress("", 0, io.StringIO()) if parallel.rank else None)  # one bar is enough
+    if packed is not None:
+        packed.close()
+    return LoadedModel(
+        model=model,
+        row=info.row,
+        plans=(*context.ops.plans, *context.layer_plans),
+        weight_bytes=size,
+        mapped_bytes=reader.mapped_bytes(),
+        cache_scales=cache_scales,
+    )
+
+
+def make_model(
+    config: EngineConfig,
+    plugins: PluginView,
+    device: Any,
+    packed: PackedWeights | None = None,
+    parallel: TensorParallel = SINGLE_RANK,
+) -> tuple[Model, ModelContext, ModelInfo]:
+    """Builds the architecture that the configuration names, without weights; see ``load_model``.
+
+    Raises:
+        UnsupportedModelError: if no plugin offers the architecture.
+        ConfigError: if so many ranks cannot share the model; lists the numbers that can.
+    """
     owned = _architecture(config.model.architecture, plugins)
     dtype = torch_dtype(config.model.dtype)
     context = ModelContext(
@@ -83,21 +120,7 @@ def load_model(
         parallel=parallel,
     )
     info: ModelInfo = plugins.load(owned, owned.offer.describe)(config.model.hf_config)
-    model = build(plugins.load(owned), context)
-    for entry in context.quantization.unused() if context.quantization else ():
-        logger.warning("quantization %s: %s matches no module of the model", config.model.quantization, entry)
-    size = weight_bytes(model) if isinstance(model, torch.nn.Module) else 0
-    reader = open_checkpoint(config.model, plugins)
-    load(model, reader, Progress("", 0, io.StringIO()) if parallel.rank else None)  # one bar is enough
-    if packed is not None:
-        packed.close()
-    return LoadedModel(
-        model=model,
-        row=info.row,
-        plans=(*context.ops.plans, *context.layer_plans),
-        weight_bytes=size,
-        mapped_bytes=reader.mapped_bytes(),
-    )
+    return build(plugins.load(owned), context), context, info
 
 
 def build(kind: Callable[[ModelContext], Model], context: ModelContext) -> Model:

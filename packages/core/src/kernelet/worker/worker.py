@@ -15,6 +15,8 @@ from kernelet.contracts.cache import CacheConfigPlan, FullAttentionSpec, Sliding
 from kernelet.contracts.executor import (
     Control,
     EnginePlan,
+    Inspect,
+    Inspection,
     SamplePlan,
     Sleep,
     StepPlan,
@@ -29,7 +31,9 @@ from kernelet.sampling.custom import NamedProcessor
 from kernelet.sampling.sampler import Sampler
 from kernelet.worker.batch import BatchState
 from kernelet.worker.inputs import StepArrays
+from kernelet.worker.inspection import inspect_model
 from kernelet.worker.kv_cache import KVCaches
+from kernelet.worker.kv_quantization import make_kv_quantization
 from kernelet.worker.memory import activation_bytes
 from kernelet.worker.model import LoadedModel, load_model
 from kernelet.worker.processors import make_processors
@@ -39,7 +43,7 @@ from kernelet.worker.sampling_op import select_sampling_ops
 from kernelet.worker.steps import StepThread
 
 
-class ModelWorker(Worker, Sleep):
+class ModelWorker(Worker, Sleep, Inspect):
     """Runs one rank of a model.
 
     A platform with a ``Device`` for torch names it as its worker, or a class that derives from it: one that overrides
@@ -76,13 +80,15 @@ class ModelWorker(Worker, Sleep):
                 self._parallel,
             )
         )
-        self._caches = KVCaches(self._plugins, self._device.tensor_device)
+        quantization = make_kv_quantization(self._config, self._plugins)
+        self._caches = KVCaches(self._plugins, self._device.tensor_device, quantization)
         self._sampling, self._sampling_plans = select_sampling_ops(self._plugins, self._config.model.dtype)
         self._layers = tuple(self._loaded.model.attention_layers())
         self._attention: dict[str, Attention] = self._caches.select(self._layers)
+        quantization.set_scales(self._layers, self._attention, self._loaded.cache_scales, warn=not self._parallel.rank)
 
     def get_kv_cache_spec(self) -> dict[str, FullAttentionSpec | SlidingWindowSpec]:
-        return {layer.name: layer.cache_spec() for layer in self._layers}
+        return self._caches.specs(self._layers)
 
     def determine_available_memory(self) -> int:
         """What the device has left now that weights are loaded, less the largest step's activations.
@@ -132,7 +138,11 @@ class ModelWorker(Worker, Sleep):
             max_model_len=model.max_model_len,
             weight_bytes=self._loaded.weight_bytes,
             quantization=model.quantization or "",
+            kv_cache_dtype=self._config.cache.dtype,
         )
+
+    def inspect(self) -> Inspection:
+        return self._thread.run(partial(inspect_model, self._config, self._plugins, self._device.tensor_device))
 
     def execute_model(self, plan: StepPlan) -> None:
         self._waiting.append(plan)

@@ -22,6 +22,7 @@ EXAMPLES = {
     "load_format": ["--load-format", "safetensors"],
     "block_size": ["--block-size", "8"],
     "num_blocks": ["--num-blocks", "99"],
+    "kv_cache_dtype": ["--kv-cache-dtype", "eight"],
     "kv_cache_memory_bytes": ["--kv-cache-memory-bytes", "4096"],
     "memory_utilization": ["--memory-utilization", "0.25"],
     "enable_prefix_caching": ["--no-enable-prefix-caching"],

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kernelet.contracts.attention import Attention, AttentionOffer, AttentionSpec
@@ -26,6 +28,16 @@ def test_what_an_attention_must_have():
 
 def test_a_plain_layer_has_nothing_special():
     assert (SPEC.window, SPEC.soft_cap, SPEC.sinks) == (None, None, False)
+    assert (SPEC.cache_dtype, SPEC.cache_scales, SPEC.cache_form) == ("", "", "")
+
+
+def test_a_cache_of_another_dtype_is_named_with_its_scales():
+    assert replace(SPEC, cache_dtype="int8", cache_scales="token_head").cache_form == "int8:token_head"
+
+
+def test_scales_of_a_tensor_are_taken_by_those_that_have_them():
+    with pytest.raises(NotImplementedError, match="Least keeps no cache with scales of a tensor"):
+        Least(SPEC, Settings(plugin="p")).set_cache_scales(1.0, 1.0)
 
 
 def test_specs_are_keys():
@@ -37,7 +49,7 @@ def test_an_offer_promises_nothing_by_default():
     assert not offer.soft_cap
     assert not offer.sinks
     assert offer.required_features == frozenset()
-    assert (offer.dtypes, offer.head_sizes, offer.block_size_multiple) == ((), (), 1)
+    assert (offer.dtypes, offer.head_sizes, offer.block_size_multiple, offer.cache_dtypes) == ((), (), 1, ())
 
 
 def test_blocks_cannot_be_copied_unless_the_implementation_can():

@@ -3,7 +3,14 @@ from __future__ import annotations
 import pytest
 
 from kernelet.contracts.offer import Settings
-from kernelet.contracts.quant import ModulePatterns, QuantizationMethod, QuantLayer, QuantOffer
+from kernelet.contracts.quant import (
+    KVCacheLayer,
+    KVCacheMethod,
+    ModulePatterns,
+    QuantizationMethod,
+    QuantLayer,
+    QuantOffer,
+)
 
 LAYER = QuantLayer(name="model.layers.0.mlp.up_proj", role="linear", shape=(4, 8), dtype="float32")
 
@@ -22,6 +29,20 @@ def test_what_a_method_must_have():
     method = Nothing(settings, {"quant_method": "x"}, None)
     assert (method.settings, method.config) == (settings, {"quant_method": "x"})
     assert (tuple(method.stored(LAYER)), method.identity(), tuple(method.unused())) == (("weight",), "", ())
+
+
+def test_a_kv_cache_method_needs_nothing_of_a_checkpoint():
+    assert KVCacheMethod.__abstractmethods__ == {"scheme"}
+    layer = KVCacheLayer(name="a.attn", num_kv_heads=1, head_size=8, dtype="float32")
+
+    class AsItIs(KVCacheMethod):
+        def scheme(self, layer):
+            return None
+
+    settings = Settings(plugin="p")
+    made = AsItIs(settings, "model")
+    assert (made.settings, made.model, made.scheme(layer)) == (settings, "model", None)
+    assert (made.stored(layer), made.scales(layer, {}), layer.window) == ((), (1.0, 1.0), None)
 
 
 def test_offers_read_nothing_unless_they_say_so():

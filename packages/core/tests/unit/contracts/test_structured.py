@@ -21,6 +21,8 @@ from kernelet.contracts.structured import (
     Text,
     TokenVocabulary,
     Union,
+    parts_of,
+    walk,
 )
 
 EVERY = GrammarRules(
@@ -36,6 +38,15 @@ def test_rules_travel_as_bytes():
     assert msgspec.msgpack.decode(packed, type=GrammarRules) == EVERY
     tags = {one.__struct_config__.tag for one in get_args(Expression)}
     assert tags == {"text", "chars", "concat", "union", "repeat", "rule"}
+
+
+def test_all_expressions_are_walked_through():
+    inner = Repeat(Union((Text("a"), Text("b"))), 0, 3)
+    whole = Concat((inner, Chars(((1, 2),)), Rule("root")))
+    assert list(walk(whole)) == [whole, inner, inner.item, Text("a"), Text("b"), Chars(((1, 2),)), Rule("root")]
+    assert parts_of(whole) == (inner, Chars(((1, 2),)), Rule("root"))
+    assert parts_of(inner) == (inner.item,)
+    assert parts_of(Text("a")) == ()
 
 
 def test_expressions_are_values():

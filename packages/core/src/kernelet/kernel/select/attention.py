@@ -26,6 +26,9 @@ def why_not(offer: AttentionOffer, spec: AttentionSpec, capabilities: Capabiliti
         reasons.append("has no soft cap")
     if spec.sinks and not offer.sinks:
         reasons.append("has no sinks")
+    if spec.cache_form and spec.cache_form not in offer.cache_dtypes:
+        other = f" or as {', '.join(offer.cache_dtypes)}" if offer.cache_dtypes else ""
+        reasons.append(f"keeps keys and values in {spec.dtype}{other}, not as {spec.cache_form}")
     if reason := missing_features(offer.required_features, capabilities):
         reasons.append(reason)
     least, here = offer.min_compute_capability, capabilities.compute_capability

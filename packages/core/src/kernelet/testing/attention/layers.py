@@ -10,6 +10,7 @@ from typing import Any
 from kernelet.contracts.attention import AttentionOffer, AttentionSpec
 from kernelet.contracts.platform import Capabilities
 from kernelet.kernel.select.attention import why_not
+from kernelet.testing.attention.kept import FORMS, changes_of
 from kernelet.testing.tensors import DTYPES, TOLERANCES
 
 WINDOW = 6
@@ -139,9 +140,20 @@ class Layers:
             spec = self.spec(**feature.changes)
             if self.serves(spec):
                 yield spec, feature.says
+        for form in self.forms():
+            all_of_it = self.spec(num_kv_heads=2, window=2 * WINDOW, soft_cap=8.0, sinks=True, **form)
+            kept = all_of_it if self.serves(all_of_it) else self.plain(num_kv_heads=2, **form)
+            if kept is not None:
+                yield kept, f"attention must be its formula over a cache that keeps {kept.cache_form} too"
+
+    def forms(self) -> Iterator[dict[str, str]]:
+        """What the offer's caches are kept in besides the layer's dtype, as fields of a spec."""
+        for form in FORMS:
+            if form in self.offer.cache_dtypes:
+                yield changes_of(form)
 
     def offered(self) -> Iterator[AttentionSpec]:
-        """Every combination of kind, dtype, head size and block size that is served."""
+        """Every combination of kind, dtype, head size and block size that is served, then sizes of other caches."""
         for dtype in self.dtypes:
             for head_size in self.head_sizes:
                 for block_size in self.block_sizes:
@@ -149,6 +161,13 @@ class Layers:
                         spec = self.spec(dtype=dtype, head_size=head_size, block_size=block_size, window=window)
                         if self.serves(spec):
                             yield spec
+
+        for form in self.forms():
+            for head_size in self.head_sizes:
+                for block_size in self.block_sizes:
+                    kept = self.plain(head_size=head_size, block_size=block_size, **form)
+                    if kept is not None:
+                        yield kept
 
     def tolerance(self, spec: AttentionSpec) -> float:
         """Of results."""

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from kernelet.contracts.attention import Attention, AttentionBatch, AttentionOffer, AttentionSpec
 from kernelet.contracts.cache import FullAttentionSpec, SlidingWindowSpec
+from kernelet.testing.attention.kept import SCALES, kept
 from kernelet.testing.attention.pages import Pages
 from kernelet.testing.attention.reference import attend
 from kernelet.testing.offered import Offered
@@ -25,11 +26,13 @@ Counts = Mapping[str, int]
 def cache_spec_of(spec: AttentionSpec) -> FullAttentionSpec:
     """What a layer with that spec keeps, as ``kernelet.layers`` states it."""
     values = {"block_size": spec.block_size, "num_kv_heads": spec.num_kv_heads, "head_size": spec.head_size}
-    itemsize = getattr(torch, spec.dtype).itemsize
-    page_bytes = 2 * spec.block_size * spec.num_kv_heads * spec.head_size * itemsize
+    rows = 2 * spec.block_size * spec.num_kv_heads
+    itemsize = 1 if spec.cache_dtype else getattr(torch, spec.dtype).itemsize
+    page_bytes = rows * (spec.head_size * itemsize + (4 if spec.cache_scales == "token_head" else 0))
+    dtype = spec.cache_dtype or spec.dtype
     if spec.window is None:
-        return FullAttentionSpec(**values, page_bytes=page_bytes, dtype=spec.dtype)
-    return SlidingWindowSpec(**values, page_bytes=page_bytes, dtype=spec.dtype, window=spec.window)
+        return FullAttentionSpec(**values, page_bytes=page_bytes, dtype=dtype)
+    return SlidingWindowSpec(**values, page_bytes=page_bytes, dtype=dtype, window=spec.window)
 
 
 def make_attention(offered: Offered[AttentionOffer], spec: AttentionSpec) -> Attention:
@@ -84,6 +87,7 @@ class PagedRequests:
         left_behind: What earlier owners left.
         null: What the null block holds; anything finite is allowed.
         padding: Further columns of each block table.
+        scales: Of keys and of values, where the layer's cache has scales of a tensor.
     """
 
     def __init__(
@@ -97,13 +101,17 @@ class PagedRequests:
         left_behind: float = 2.0,
         null: float = 30.0,
         padding: int = 0,
+        scales: tuple[float, float] = SCALES,
     ) -> None:
         self.spec = spec
         self.device = torch.device(device)
         self.dtype: torch.dtype = getattr(torch, spec.dtype)
         self.attention = make_attention(offered, spec)
+        self.scales = scales
+        if spec.cache_scales == "tensor":
+            self.attention.set_cache_scales(*scales)
         self.cache = self.attention.allocate_cache(cache_spec_of(spec), num_blocks, self.device)
-        self.pages = Pages(self.attention, self.cache, cache_spec_of(spec), num_blocks, self.device)
+        self.pages = Pages(self.attention, self.cache, cache_spec_of(spec), num_blocks, self.device, spec.dtype)
         self.pages.fill_all(num_blocks, left_behind, null)
         self.free = np.random.default_rng(seed).permutation(np.arange(1, num_blocks)).tolist()
         self.tables: dict[str, list[int]] = {}
@@ -186,8 +194,8 @@ class PagedRequests:
         parts = [
             attend(
                 step.query[step.rows(name)].cpu(),
-                self.keys[name][:length].cpu(),
-                self.values[name][:length].cpu(),
+                kept(self.keys[name][:length].cpu(), self.spec, self.scales[0]),
+                kept(self.values[name][:length].cpu(), self.spec, self.scales[1]),
                 self.spec,
                 None if self.sinks is None else self.sinks.cpu(),
             )

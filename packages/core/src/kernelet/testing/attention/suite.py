@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from kernelet.contracts.attention import AttentionOffer, AttentionSpec
 from kernelet.contracts.cache import NULL_BLOCK
 from kernelet.testing.attention.extremes import ExtremesTests
+from kernelet.testing.attention.kept import FORMS, changes_of
+from kernelet.testing.attention.kept_tests import KeptTests
 from kernelet.testing.attention.layers import WINDOW, AttentionCapabilities, Layers
 from kernelet.testing.attention.pages import storages_of
 from kernelet.testing.attention.steps import (
@@ -46,7 +48,7 @@ MIXED: Sequence[Counts] = (
 """Prompts, chunks and decodes in one batch, longer than a window and than two blocks."""
 
 
-class AttentionSuite(ExtremesTests):
+class AttentionSuite(ExtremesTests, KeptTests):
     """Fixtures ``offered``: ``find_offer("acme_kernelet.plugin", AttentionOffer)``; ``device``: for torch.device."""
 
     capabilities: ClassVar[AttentionCapabilities] = AttentionCapabilities()
@@ -72,10 +74,12 @@ class AttentionSuite(ExtremesTests):
 
         return requests
 
-    @pytest.fixture
-    def plain(self, layers: Layers) -> AttentionSpec:
-        """The plainest layer that is served."""
-        spec = layers.plain()
+    @pytest.fixture(params=["", *FORMS], ids=["own", *FORMS])
+    def plain(self, request: pytest.FixtureRequest, layers: Layers) -> AttentionSpec:
+        """The plainest layer that is served, over each form of cache."""
+        spec = layers.plain(**changes_of(request.param))
+        if spec is None and request.param:
+            pytest.skip(f"the offer keeps no cache as {request.param}")
         if spec is None:
             pytest.skip(f"the suite knows layers of the kinds full and sliding, not {sorted(layers.offer.kinds)}")
         return spec
@@ -234,7 +238,7 @@ class AttentionSuite(ExtremesTests):
         for spec in layers.offered():
             says = (
                 f"the offer must name what it serves: kind {spec.kind}, {spec.dtype}, head size {spec.head_size}, "
-                f"block size {spec.block_size} are among it, but"
+                f"block size {spec.block_size}, a cache of {spec.cache_form or spec.dtype} are among it, but"
             )
             try:
                 hold(requests(spec), MIXED[:2], layers.tolerance(spec), f"{says} the result is wrong")
@@ -300,7 +304,7 @@ class AttentionSuite(ExtremesTests):
                 check_close(found, mine.expected(step), layers.tolerance(spec), says)
 
     def test_rows_do_not_depend_on_others(self, plain: AttentionSpec, layers: Layers, requests: Requests) -> None:
-        for spec in (plain, *(layers.spec(dtype=dtype) for dtype in layers.dtypes if dtype != plain.dtype)):
+        for spec in (plain, *(replace(plain, dtype=dtype) for dtype in layers.dtypes if dtype != plain.dtype)):
             if not layers.serves(spec):
                 continue
             alone = play(requests(spec), [{"a": 9}, {"a": 1}])["a"]

@@ -19,6 +19,8 @@ SPEC = AttentionSpec(
     kind="full", num_heads=2, num_kv_heads=1, head_size=64, dtype="float32", block_size=16, scale=0.125
 )
 PLAIN = AttentionOffer(name="plain", target="m:A", kinds=frozenset({"full"}))
+EIGHT = {"cache_dtype": "e4m3fn", "cache_scales": "tensor"}
+OTHERS = "keeps keys and values in float32 or as int8:tensor, e4m3fn:token_head, not as e4m3fn:tensor"
 REQUEST = Request(kind=kind_of(AttentionOffer), purpose="layers of kind full", how="--attention-backend full=NAME")
 
 
@@ -41,6 +43,10 @@ REQUEST = Request(kind=kind_of(AttentionOffer), purpose="layers of kind full", h
         ({"required_features": frozenset({"fp8"})}, {}, ""),
         ({"min_compute_capability": (9, 0)}, {}, "needs compute capability 9.0, here is 8.6"),
         ({"min_compute_capability": (8, 6)}, {}, ""),
+        ({}, EIGHT, "keeps keys and values in float32, not as e4m3fn:tensor"),
+        ({"cache_dtypes": ("int8:tensor", "e4m3fn:token_head")}, EIGHT, OTHERS),
+        ({"cache_dtypes": ("e4m3fn:tensor",)}, EIGHT, ""),
+        ({"cache_dtypes": ("e4m3fn:tensor",)}, {}, ""),
         ({"head_sizes": (128,)}, {"sinks": True}, "takes head sizes 128, not 64; has no sinks"),
     ],
 )

@@ -1,0 +1,3 @@
+"""Keeps keys and values in 8 bits."""
+
+from __future__ import annotations
