@@ -10,11 +10,13 @@ void bind_attention(nb::module_& m) {
       .def(
           "__init__",
           [](AttentionLayer* self, int64_t heads, int64_t kv_heads, int64_t size, int64_t block_size, int64_t window,
-             double scale, double soft_cap) {
-            new (self) AttentionLayer{heads, kv_heads, size, block_size, window, scale, soft_cap};
+             double scale, double soft_cap, int form, float key_scale, float value_scale) {
+            new (self) AttentionLayer{heads,    kv_heads,  size,       block_size, window, scale,
+                                      soft_cap, static_cast<CacheForm>(form), key_scale, value_scale};
           },
           nb::arg("heads"), nb::arg("kv_heads"), nb::arg("size"), nb::arg("block_size"), nb::arg("window"),
-          nb::arg("scale"), nb::arg("soft_cap"));
+          nb::arg("scale"), nb::arg("soft_cap"), nb::arg("form") = 0, nb::arg("key_scale") = 1.0f,
+          nb::arg("value_scale") = 1.0f);
   nb::class_<AttentionStep>(m, "AttentionStep")
       .def(
           "__init__",
@@ -40,7 +42,7 @@ void bind_attention(nb::module_& m) {
       [](const AttentionLayer& layer, AttentionStep& step, Address key, int64_t key_stride, Address value,
          int64_t value_stride, Address cache, int dtype) {
         write({at<const void>(key), at<const void>(value), key_stride, value_stride, layer.kv_heads, layer.size,
-               layer.block_size, at<void>(cache), step.slots()},
+               layer.block_size, at<void>(cache), step.slots(), layer.form, layer.key_scale, layer.value_scale},
               step.tokens(), static_cast<Dtype>(dtype));
       },
       nb::call_guard<nb::gil_scoped_release>());

@@ -1,5 +1,6 @@
 #include "kernels/attention.h"
 
+#include "kernels/cache_elements.h"
 #include "kernels/elementwise_math.h"
 
 namespace kernelet::KERNELET_ISA {
@@ -16,9 +17,8 @@ inline int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // Buffers of a task in the wide dtype.
-template <class S>
+template <class W>
 struct Scratch {
-  using W = Wide<S>;
   int64_t width;  // of a row of values and of the result: size, in whole vectors
   W* keys;        // [size, kKeyBlock]
   W* values;      // [kKeyBlock, width]
@@ -27,7 +27,7 @@ struct Scratch {
   W* largest;     // [rows]
   W* total;       // [rows]
 
-  static int64_t width_of(const AttentionLayer& layer) { return round_up(layer.size, kWideLanes<S>); }
+  static int64_t width_of(const AttentionLayer& layer) { return round_up(layer.size, kWideLanes<W>); }
 
   Scratch(const AttentionLayer& layer, int64_t rows, void* memory) {
     width = width_of(layer);
@@ -52,20 +52,21 @@ struct Block {
   const K* values[kKeyBlock];
 };
 
-template <class S>
+// Computes in W over a cache of elements E.
+template <class W, class E>
 struct Task {
-  using W = Wide<S>;
-  using V = VecOf<S>;
-  static constexpr int kLanesOf = kWideLanes<S>;
+  using V = VecOf<W>;
+  static constexpr int kLanesOf = kWideLanes<W>;
   static constexpr int kVectors = kKeyBlock / kLanesOf;
 
   const AttentionCall& call;
   const AttentionTask& task;
   const AttentionLayer& layer;
   const int64_t group;
-  Scratch<S> scratch;
-  Block<S, kVectors> pages;
+  Scratch<W> scratch;
+  Block<E, kVectors> pages;
   Block<W, kVectors> copies;
+  W key_scales[kKeyBlock], value_scales[kKeyBlock];  // of the block, where each row has its own
 
   Task(const AttentionCall& c, const AttentionTask& t, void* memory)
       : call(c), task(t), layer(c.layer), group(c.layer.heads / c.layer.kv_heads),
@@ -75,14 +76,16 @@ struct Task {
     return layer.window ? larger(0, position - layer.window + 1) : 0;
   }
 
+  template <class S>
   void run() {
-    take_queries();
+    take_queries<S>();
     const bool whole = layer.size % kLanesOf == 0 && layer.block_size % kLanesOf == 0;
     const bool in_place = whole && task.count * group <= kReadInPlace;
     if (!in_place) take_room();
     const int64_t end = task.position + task.count;
     for (int64_t block = first_key(task.position) / kKeyBlock * kKeyBlock; block < end; block += kKeyBlock) {
       const int64_t from = larger(block, first_key(task.position)), to = smaller(block + kKeyBlock, end);
+      if constexpr (kHasRowScales<E>) take_scales(block, from, to);
       if (in_place) {
         find_keys(block, from, to);
         attend_block(block, pages);
@@ -91,7 +94,7 @@ struct Task {
         attend_block(block, copies);
       }
     }
-    give_results();
+    give_results<S>();
   }
 
   void take_room() {
@@ -101,9 +104,23 @@ struct Task {
     for (int64_t key = 0; key < kKeyBlock; ++key) copies.values[key] = scratch.values + key * scratch.width;
   }
 
-  const S* page_at(int64_t position) const {
+  const E* page_at(int64_t position) const {
     const int64_t page = task.blocks[position / layer.block_size] * layer.kv_heads + task.kv_head;
-    return static_cast<const S*>(call.cache) + page * 2 * layer.size * layer.block_size;
+    const char* start = static_cast<const char*>(call.cache) + page * page_bytes<E>(layer.size, layer.block_size);
+    return reinterpret_cast<const E*>(start);
+  }
+
+  void take_scales(int64_t block, int64_t from, int64_t to) {
+    const int64_t tokens = layer.block_size;
+    for (int64_t key = 0; key < kKeyBlock; ++key) key_scales[key] = value_scales[key] = 0;
+    for (int64_t position = from; position < to; ++position) {
+      const E* scales = page_at(position) + 2 * layer.size * tokens;
+      float key, value;
+      std::memcpy(&key, scales + position % tokens * sizeof(float), sizeof(float));
+      std::memcpy(&value, scales + (tokens + position % tokens) * sizeof(float), sizeof(float));
+      key_scales[position - block] = key;
+      value_scales[position - block] = value;
+    }
   }
 
   // Vectors of keys and values of positions [from, to). Of other vectors of the block, which are read and not used, one
@@ -121,10 +138,11 @@ struct Task {
       pages.values[position - block] = page_at(position) + (tokens + position % tokens) * size;
   }
 
+  template <class S>
   void take_queries() {
     const S* source = static_cast<const S*>(call.query) + task.token * call.query_stride + task.kv_head * group * layer.size;
     const S* sinks = static_cast<const S*>(call.sinks);
-    const V factor = splat(static_cast<W>(layer.scale));
+    const V factor = splat(static_cast<W>(layer.scale * layer.key_scale * kUnit<E>));
     W* query = scratch.query;
     for (int64_t token = 0; token < task.count; ++token)
       for (int64_t head = 0; head < group; ++head, query += layer.size) {
@@ -141,21 +159,21 @@ struct Task {
 
   // Keys and values of the pages that hold positions [from, to), whole pages where they lie in the block.
   void take_keys(int64_t block, int64_t from, int64_t to) {
-    const int64_t size = layer.size, tokens = layer.block_size, page_size = 2 * size * tokens;
+    const int64_t size = layer.size, tokens = layer.block_size;
     for (int64_t page = from / tokens; page * tokens < to; ++page) {
-      const S* keys = static_cast<const S*>(call.cache) + (task.blocks[page] * layer.kv_heads + task.kv_head) * page_size;
+      const E* keys = page_at(page * tokens);
       const int64_t start = larger(page * tokens, block), stop = smaller((page + 1) * tokens, block + kKeyBlock);
       const int64_t skipped = start - page * tokens, count = stop - start;
       for (int64_t d = 0; d < size; ++d) {
-        const S* source = keys + d * tokens + skipped;
+        const E* source = keys + d * tokens + skipped;
         W* target = scratch.keys + d * kKeyBlock + (start - block);
-        each_vector<S>(count, [&](int64_t i, int n) { narrow(target + i, widen(source + i, n), n); });
+        each_vector<W>(count, [&](int64_t i, int n) { narrow(target + i, widen_element<W>(source + i, n), n); });
       }
-      const S* values = keys + size * tokens + skipped * size;
+      const E* values = keys + size * tokens + skipped * size;
       for (int64_t token = 0; token < count; ++token) {
-        const S* source = values + token * size;
+        const E* source = values + token * size;
         W* target = scratch.values + (start - block + token) * scratch.width;
-        each_vector<S>(size, [&](int64_t i, int n) { narrow(target + i, widen(source + i, n), n); });
+        each_vector<W>(size, [&](int64_t i, int n) { narrow(target + i, widen_element<W>(source + i, n), n); });
       }
     }
   }
@@ -204,7 +222,12 @@ struct Task {
     const int64_t begin = from / kWide * kWide;
     for (int64_t key = begin; key < to; key += kWide) score<R>(held, row, key, weights + key);
     W shrink[R];
-    for (int r = 0; r < R; ++r) shrink[r] = soften(row + r, weights + r * kKeyBlock, from, to);
+    for (int r = 0; r < R; ++r) {
+      W* mine = weights + r * kKeyBlock;
+      if constexpr (kHasRowScales<E>) multiply(mine, key_scales, from, to);
+      shrink[r] = soften(row + r, mine, from, to);
+      if constexpr (kHasRowScales<E>) multiply(mine, value_scales, from, to);
+    }
     W* result = scratch.result + row * scratch.width;
     int64_t d = 0;
     for (; d + kWide <= scratch.width; d += kWide) mix<R, tile_vectors<R>()>(held, result + d, d, weights, shrink, from, to);
@@ -221,7 +244,7 @@ struct Task {
     V sums[R][N] = {};
     for (int64_t d = 0, at = 0; d < layer.size; ++d, at += held.stride) {
       V keys[N];
-      for (int n = 0; n < N; ++n) keys[n] = load(of[n] + at);
+      for (int n = 0; n < N; ++n) keys[n] = load_element<W>(of[n] + at);
       for (int r = 0; r < R; ++r) {
         const V x = splat(query[r * layer.size + d]);
         for (int n = 0; n < N; ++n) sums[r][n] = fmadd(x, keys[n], sums[r][n]);
@@ -229,6 +252,11 @@ struct Task {
     }
     for (int r = 0; r < R; ++r)
       for (int n = 0; n < N; ++n) store(out + r * kKeyBlock + n * kLanesOf, sums[r][n]);
+  }
+
+  void multiply(W* numbers, const W* by, int64_t from, int64_t to) {
+    const int64_t end = round_up(to, kLanesOf);
+    for (int64_t i = from / kLanesOf * kLanesOf; i < end; i += kLanesOf) store(numbers + i, load(numbers + i) * load(by + i));
   }
 
   // Scores of a row to weights, in place; the factor of what was summed before.
@@ -268,7 +296,7 @@ struct Task {
       for (int n = 0; n < N; ++n) sums[r][n] = load(result + r * scratch.width + n * kLanesOf) * splat(shrink[r]);
     for (int64_t key = from; key < to; ++key) {
       V values[N];
-      for (int n = 0; n < N; ++n) values[n] = load(held.values[key] + column + n * kLanesOf);
+      for (int n = 0; n < N; ++n) values[n] = load_element<W>(held.values[key] + column + n * kLanesOf);
       for (int r = 0; r < R; ++r) {
         const V x = splat(weights[r * kKeyBlock + key]);
         for (int n = 0; n < N; ++n) sums[r][n] = fmadd(x, values[n], sums[r][n]);
@@ -278,25 +306,33 @@ struct Task {
       for (int n = 0; n < N; ++n) store(result + r * scratch.width + n * kLanesOf, sums[r][n]);
   }
 
+  template <class S>
   void give_results() {
+    const V factor = splat(static_cast<W>(layer.value_scale * kUnit<E>));
     S* target = static_cast<S*>(call.out) + (task.token * layer.heads + task.kv_head * group) * layer.size;
     for (int64_t row = 0; row < task.count * group; ++row) {
       S* out = target + (row / group * layer.heads + row % group) * layer.size;
       const W* result = scratch.result + row * scratch.width;
       const V total = splat(scratch.total[row]);
-      each_vector<S>(layer.size, [&](int64_t i, int n) { narrow(out + i, load(result + i) / total, n); });
+      each_vector<S>(layer.size, [&](int64_t i, int n) {
+        const V mixed = load(result + i) / total;
+        if constexpr (kUnit<E> == 1)
+          narrow(out + i, mixed, n);
+        else
+          narrow(out + i, mixed * factor, n);
+      });
     }
   }
 };
 
 template <class S>
 int64_t scratch_bytes(const AttentionLayer& layer, int64_t count) {
-  return Scratch<S>::bytes(layer, count * (layer.heads / layer.kv_heads));
+  return Scratch<Wide<S>>::bytes(layer, count * (layer.heads / layer.kv_heads));
 }
 
-template <class S>
+template <class S, class E>
 void attend(const AttentionCall& call, const AttentionTask& task, void* scratch) {
-  Task<S>(call, task, scratch).run();
+  Task<Wide<S>, E>(call, task, scratch).template run<S>();
 }
 
 }  // namespace
@@ -304,7 +340,9 @@ void attend(const AttentionCall& call, const AttentionTask& task, void* scratch)
 AttentionKernels attention_kernels() {
   return {
       .scratch = {scratch_bytes<float>, scratch_bytes<bf16>, scratch_bytes<fp16>, scratch_bytes<double>},
-      .attend = {attend<float>, attend<bf16>, attend<fp16>, attend<double>},
+      .attend = {{attend<float, float>, attend<bf16, bf16>, attend<fp16, fp16>, attend<double, double>},
+                 {attend<float, e4m3>, attend<bf16, e4m3>, attend<fp16, e4m3>, attend<double, e4m3>},
+                 {attend<float, int8_t>, attend<bf16, int8_t>, attend<fp16, int8_t>, attend<double, int8_t>}},
   };
 }
 

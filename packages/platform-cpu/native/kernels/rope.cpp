@@ -1,6 +1,6 @@
 #include "kernels/rope.h"
 
-#include "kernels/elementwise_convert.h"
+#include "kernels/cache_elements.h"
 #include "kernels/norm.h"
 
 namespace kernelet::KERNELET_ISA {
@@ -55,17 +55,34 @@ void heads(const HeadRows& rows, int64_t from, int64_t to) {
   }
 }
 
-template <class S>
+// A head of a token to elements E; the scale of an int8 row, else 1.
+template <class S, class E>
+float encode(const S* x, int64_t size, float scale, E* out) {
+  if constexpr (std::is_same_v<S, E>) std::memcpy(out, x, static_cast<size_t>(size) * sizeof(S));
+  if constexpr (std::is_same_v<E, e4m3>) encode_row(x, size, scale, out);
+  if constexpr (kHasRowScales<E>) return encode_row(x, size, out);
+  return 1;
+}
+
+template <class S, class E>
 void write(const CacheRows& rows, int64_t from, int64_t to) {
-  const int64_t size = rows.size, tokens = rows.block_size, page_size = 2 * size * tokens;
+  const int64_t size = rows.size, tokens = rows.block_size;
+  E* held = static_cast<E*>(__builtin_alloca(static_cast<size_t>(size) * sizeof(E)));
   for (int64_t token = from; token < to; ++token) {
     const int64_t slot = rows.slots[token], block = slot / tokens, offset = slot % tokens;
     for (int64_t head = 0; head < rows.kv_heads; ++head) {
       const S* key = static_cast<const S*>(rows.key) + token * rows.key_stride + head * size;
       const S* value = static_cast<const S*>(rows.value) + token * rows.value_stride + head * size;
-      S* page = static_cast<S*>(rows.cache) + (block * rows.kv_heads + head) * page_size;
-      for (int64_t d = 0; d < size; ++d) page[d * tokens + offset] = key[d];
-      std::memcpy(page + size * tokens + offset * size, value, static_cast<size_t>(size) * sizeof(S));
+      char* start = static_cast<char*>(rows.cache) + (block * rows.kv_heads + head) * page_bytes<E>(size, tokens);
+      E* page = reinterpret_cast<E*>(start);
+      const float key_scale = encode(key, size, rows.key_scale, held);
+      for (int64_t d = 0; d < size; ++d) page[d * tokens + offset] = held[d];
+      const float value_scale = encode(value, size, rows.value_scale, page + (tokens + offset) * size);
+      if constexpr (kHasRowScales<E>) {
+        char* scales = start + 2 * size * tokens;
+        std::memcpy(scales + offset * sizeof(float), &key_scale, sizeof(float));
+        std::memcpy(scales + (tokens + offset) * sizeof(float), &value_scale, sizeof(float));
+      }
     }
   }
 }
@@ -75,7 +92,9 @@ void write(const CacheRows& rows, int64_t from, int64_t to) {
 RopeKernels rope_kernels() {
   return {
       .heads = {heads<float>, heads<bf16>, heads<fp16>, heads<double>},
-      .write = {write<float>, write<bf16>, write<fp16>, write<double>},
+      .write = {{write<float, float>, write<bf16, bf16>, write<fp16, fp16>, write<double, double>},
+                {write<float, e4m3>, write<bf16, e4m3>, write<fp16, e4m3>, write<double, e4m3>},
+                {write<float, int8_t>, write<bf16, int8_t>, write<fp16, int8_t>, write<double, int8_t>}},
   };
 }
 

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "kernels/attention.h"
+
 namespace kernelet {
 
 // Rows of cos and sin in the wide dtype, `stride` elements a token; sin has the sign.
@@ -32,12 +34,14 @@ struct CacheRows {
   int64_t kv_heads, size, block_size;
   void* cache;
   const int64_t* slots;  // [tokens], block * block_size + offset
+  CacheForm form;
+  float key_scale, value_scale;  // of e4m3fn
 };
 
 // By dtype, in the order of Dtype; they compute tokens [from, to).
 struct RopeKernels {
   void (*heads[4])(const HeadRows&, int64_t from, int64_t to);
-  void (*write[4])(const CacheRows&, int64_t from, int64_t to);
+  void (*write[kCacheForms][4])(const CacheRows&, int64_t from, int64_t to);
 };
 
 }  // namespace kernelet

@@ -24,8 +24,9 @@ void DecoderLayer::run(const void* residual, void* out, AttentionStep& step, con
   char* value = key + attention.kv_heads * size * bytes;
   const HeadRows queries = {projected, all, size, attention.heads, size, query_norm, query_eps, rotation};
   const HeadRows keys = {key, all, size, attention.kv_heads, size, key_norm, key_eps, rotation};
-  place(queries, keys, {key, value, all, all, attention.kv_heads, size, attention.block_size, cache, step.slots()},
-        tokens, dtype);
+  const CacheRows rows = {key, value, all, all, attention.kv_heads, size, attention.block_size, cache, step.slots(),
+                          attention.form, attention.key_scale, attention.value_scale};
+  place(queries, keys, rows, tokens, dtype);
 
   void* mixed = work.mixed.reserve(tokens * mix * bytes);
   kernelet::attention({attention, projected, all, mixed, cache, sinks}, step, dtype);

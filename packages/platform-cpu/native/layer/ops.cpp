@@ -63,7 +63,7 @@ void heads(const HeadRows& rows, int64_t tokens, Dtype dtype) {
 }
 
 void write(const CacheRows& rows, int64_t tokens, Dtype dtype) {
-  auto* kernel = kernels().rope.write[static_cast<int>(dtype)];
+  auto* kernel = kernels().rope.write[static_cast<int>(rows.form)][static_cast<int>(dtype)];
   share(tokens, 4 * rows.kv_heads * rows.size, [&](int64_t from, int64_t to) { kernel(rows, from, to); });
 }
 
@@ -73,7 +73,7 @@ void place(const HeadRows& query, const HeadRows& key, const CacheRows& cache, i
   share(tokens, 2 * (query.heads + 3 * key.heads) * query.size, [&](int64_t from, int64_t to) {
     table.heads[index](query, from, to);
     table.heads[index](key, from, to);
-    table.write[index](cache, from, to);
+    table.write[static_cast<int>(cache.form)][index](cache, from, to);
   });
 }
 
@@ -85,11 +85,12 @@ void attention(const AttentionCall& call, AttentionStep& step, Dtype dtype) {
   int64_t largest = 0;
   for (const auto& tile : tiles) largest = std::max(largest, tile.count);
   const int64_t bytes = table.scratch[index](call.layer, largest);
+  auto* attend = table.attend[static_cast<int>(call.layer.form)][index];
   pool().run(static_cast<int64_t>(tiles.size()) * kv_heads, [&](int64_t task) {
     thread_local Buffer scratch;
     const auto& tile = tiles[static_cast<size_t>(task / kv_heads)];
-    table.attend[index](call, {tile.token, tile.position, tile.count, task % kv_heads, tile.blocks},
-                        scratch.reserve(bytes));
+    attend(call, {tile.token, tile.position, tile.count, task % kv_heads, tile.blocks},
+           scratch.reserve(bytes));
   });
 }
 

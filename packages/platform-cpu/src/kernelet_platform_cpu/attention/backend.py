@@ -11,12 +11,14 @@ from kernelet.contracts.attention import AttentionBatch, AttentionSpec
 from kernelet.contracts.cache import FullAttentionSpec
 from kernelet.contracts.offer import Settings
 from kernelet_platform_cpu.attention.explicit import attend, wide
+from kernelet_platform_cpu.attention.forms import KEPT
 from kernelet_platform_cpu.attention.metadata import QUERIES, StepMetadata, Tile, plan_step, span_keys
-from kernelet_platform_cpu.attention.paged import PagedAttention, zeroed_cache
+from kernelet_platform_cpu.attention.paged import PagedAttention
 
 
 class TorchPagedAttention(PagedAttention):
-    """The cache of a layer is one tensor [block, key or value, kv_head, token, head_size].
+    """The cache of a layer is one tensor [block, key or value, kv_head, token, head_size], and one of scales where each
+    token and head has its own; elements of 8 bits are widened when they are gathered.
 
     So a gather of (block, head) pages gives contiguous matrices [span, head][token, size], which batched products want.
     A token is computed in the tile of queries that its position lies in, padded, over whole spans of keys: sizes and
@@ -27,9 +29,13 @@ class TorchPagedAttention(PagedAttention):
         super().__init__(spec, settings)
         self._wide = wide(getattr(torch, spec.dtype))
         self._group = spec.num_heads // spec.num_kv_heads
+        self._kept = KEPT[spec.cache_form](spec, self._wide)
 
-    def allocate_cache(self, spec: FullAttentionSpec, num_blocks: int, device: Any) -> Tensor:
-        return zeroed_cache(spec, num_blocks, 2, spec.num_kv_heads, spec.block_size, spec.head_size)
+    def set_cache_scales(self, key: float, value: float) -> None:
+        self._kept.scales = (key, value)
+
+    def allocate_cache(self, spec: FullAttentionSpec, num_blocks: int, device: Any) -> Any:
+        return self._kept.allocate(spec, num_blocks)
 
     def build_metadata(self, batch: AttentionBatch, device: Any) -> StepMetadata:
         return plan_step(batch, self.spec, self._wide)
@@ -38,18 +44,16 @@ class TorchPagedAttention(PagedAttention):
         step: StepMetadata = metadata
         if step.fresh is not None:
             # what an earlier owner left behind the last token is masked, but 0 * NaN is NaN
-            cache.index_fill_(0, step.fresh, 0)
-        both = torch.cat((key, value), 1).view(-1, self.spec.head_size)
-        cache.view(-1, self.spec.head_size).index_copy_(0, step.rows, both)
+            self._kept.clear(cache, step.fresh)
+        self._kept.write(cache, step.rows, torch.cat((key, value), 1))
 
     def forward(self, query: Tensor, cache: Any, metadata: Any, sinks: Tensor | None = None) -> Tensor:
         step: StepMetadata = metadata
         spec = self.spec
-        pages = cache.view(-1, spec.block_size * spec.head_size)
         wide_sinks = None if sinks is None else sinks.view(spec.num_kv_heads, self._group)
         out = torch.empty(query.shape, dtype=query.dtype, device=query.device)
         for part in step.parts:
-            both = pages.index_select(0, part.pages).to(self._wide)
+            both = self._kept.read(cache, part.pages)
             key, value = both.view(2, -1, spec.num_kv_heads, span_keys(spec), spec.head_size)
             for tile in part.tiles:
                 result = attend(

@@ -12,9 +12,13 @@ from torch import Tensor
 from kernelet.contracts.attention import AttentionBatch, AttentionSpec
 from kernelet.contracts.cache import FullAttentionSpec
 from kernelet.contracts.offer import Settings
+from kernelet_platform_cpu.attention.forms import FORMS
 from kernelet_platform_cpu.attention.paged import PagedAttention, zeroed_cache
 from kernelet_platform_cpu.linear.packed import number_of
 from kernelet_platform_cpu.native import required
+
+SCALE_BYTES = 4
+"""Of float32."""
 
 
 class NativeStep:
@@ -47,7 +51,8 @@ class NativePagedAttention(PagedAttention):
     position and what it sees, not on chunks, tiles, other requests or threads.
 
     The cache of a layer is one tensor [block, kv_head, key or value, numbers]: keys as [head_size, block_size], which
-    gives a score of each token without a sum over lanes, and values as [block_size, head_size].
+    gives a score of each token without a sum over lanes, and values as [block_size, head_size]. Elements of 8 bits are
+    bytes [block, kv_head, ...]: keys, values, then float32 scales of keys and of values, where each token has its own.
 
     Attributes:
         layer: ``AttentionLayer`` of the extension.
@@ -58,7 +63,12 @@ class NativePagedAttention(PagedAttention):
         self._module = required()
         self._dtype: torch.dtype = getattr(torch, spec.dtype)
         self._number = number_of(self._dtype)
-        self.layer: Any = self._module.AttentionLayer(
+        self._form = FORMS.index(spec.cache_form)
+        self.layer: Any = self._layer(1.0, 1.0)
+
+    def _layer(self, key_scale: float, value_scale: float) -> Any:
+        spec = self.spec
+        return self._module.AttentionLayer(
             heads=spec.num_heads,
             kv_heads=spec.num_kv_heads,
             size=spec.head_size,
@@ -66,10 +76,20 @@ class NativePagedAttention(PagedAttention):
             window=spec.window or 0,
             scale=spec.scale,
             soft_cap=spec.soft_cap or 0.0,
+            form=self._form,
+            key_scale=key_scale,
+            value_scale=value_scale,
         )
 
+    def set_cache_scales(self, key: float, value: float) -> None:
+        self.layer = self._layer(key, value)
+
     def allocate_cache(self, spec: FullAttentionSpec, num_blocks: int, device: Any) -> Tensor:
-        return zeroed_cache(spec, num_blocks, spec.num_kv_heads, 2, spec.block_size * spec.head_size)
+        heads, elements = spec.num_kv_heads, spec.block_size * spec.head_size
+        if not self._form:
+            return zeroed_cache(spec, num_blocks, heads, 2, elements, dtype=self._dtype)
+        scales = spec.block_size * SCALE_BYTES if self.spec.cache_scales == "token_head" else 0
+        return zeroed_cache(spec, num_blocks, heads, 2 * (elements + scales), dtype=torch.uint8)
 
     def build_metadata(self, batch: AttentionBatch, device: Any) -> NativeStep:
         return NativeStep(batch)

@@ -1,4 +1,4 @@
-"""What every attention over a paged cache does alike: one tensor a layer, whose first axis is blocks."""
+"""What every attention over a paged cache does alike: one or two tensors a layer, whose first axis is blocks."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ class PagedAttention(Attention):
     """Copies blocks of a cache that ``zeroed_cache`` made."""
 
     def copy_blocks(self, cache: Any, sources: Sequence[int], destinations: Sequence[int]) -> None:
-        cache[list(destinations)] = cache[list(sources)]
+        for part in cache if isinstance(cache, tuple) else (cache,):
+            part[list(destinations)] = part[list(sources)]
 
 
-def zeroed_cache(spec: FullAttentionSpec, num_blocks: int, *block: int) -> Tensor:
-    """A cache [num_blocks, *block] of zeros in the dtype of the spec.
+def zeroed_cache(spec: FullAttentionSpec, num_blocks: int, *block: int, dtype: torch.dtype) -> Tensor:
+    """A cache [num_blocks, *block] of zeros.
 
     Raises:
         ConfigError: it is larger than the spec allows.
     """
-    cache = zeroed((num_blocks, *block), getattr(torch, spec.dtype))
+    cache = zeroed((num_blocks, *block), dtype)
     if cache.nbytes > num_blocks * spec.page_bytes:
         raise ConfigError(
             f"a cache of {num_blocks} blocks takes {cache.nbytes} bytes, but its spec allows {spec.page_bytes} a block"
