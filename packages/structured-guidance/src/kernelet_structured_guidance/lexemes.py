@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import count, groupby
 from typing import Final, Generic, TypeVar
 
-from kernelet.contracts.structured import Concat, Expression, Repeat, Rule, Text, Union
+from kernelet.contracts.structured import Concat, Expression, Repeat, Rule, Text, Union, parts_of
 from kernelet_structured_guidance.compare import ALL_WORK, MOST_WORK, Budget, Comparison, is_single
-from kernelet_structured_guidance.linear import children, components, is_recursive, used
+from kernelet_structured_guidance.linear import components, is_recursive, used
 
 SINGLE_LEVELS: Final = 6
 """Comparisons that take lexemes apart one level further; each later one goes twice as far as that before."""
@@ -44,7 +44,7 @@ class FromBelow(ByIdentity[Found]):
             order: list[Expression] = []
             while todo:
                 order.append(part := todo.pop())
-                todo.extend(child for child in children(part) if id(child) not in self._found)
+                todo.extend(child for child in parts_of(part) if id(child) not in self._found)
             for part in reversed(order):
                 super().__call__(part)
         return super().__call__(expression)
@@ -135,7 +135,7 @@ def top_of(expression: Expression, levels: int) -> Iterator[Expression]:
     todo = [expression]
     while todo and levels:
         yield from todo
-        below = [part for one in todo for part in children(one)]
+        below = [part for one in todo for part in parts_of(one)]
         todo = [part for part in below if not isinstance(part, Rule) and not is_single(part)]
         levels -= 1
 

@@ -7,31 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kernelet.contracts.structured import EMPTY, ROOT, Concat, Expression, Repeat, Rule, Union
+from kernelet.contracts.structured import EMPTY, ROOT, Concat, Expression, Repeat, Rule, Union, walk
 
 Branch = tuple[tuple[Expression, ...], str | None]
 """What is read, and the rule of the same component that goes on; None: none does."""
 
 
-def parts(expression: Expression) -> Iterator[Expression]:
-    """An expression and all that it consists of, without what its rules say."""
-    todo = [expression]
-    while todo:
-        part = todo.pop()
-        yield part
-        todo.extend(children(part))
-
-
-def children(expression: Expression) -> tuple[Expression, ...]:
-    """What an expression consists of."""
-    if isinstance(expression, Concat | Union):
-        return expression.items
-    return (expression.item,) if isinstance(expression, Repeat) else ()
-
-
 def used(expression: Expression) -> set[str]:
     """The rules that an expression names."""
-    return {part.name for part in parts(expression) if isinstance(part, Rule)}
+    return {part.name for part in walk(expression) if isinstance(part, Rule)}
 
 
 def components(rules: Mapping[str, Expression]) -> list[list[str]]:

@@ -5,9 +5,20 @@ from __future__ import annotations
 from itertools import count
 from typing import Final
 
-from kernelet.contracts.structured import ROOT, Chars, Concat, Expression, GrammarRules, Repeat, Rule, Text, Union
+from kernelet.contracts.structured import (
+    ROOT,
+    Chars,
+    Concat,
+    Expression,
+    GrammarRules,
+    Repeat,
+    Rule,
+    Text,
+    Union,
+    parts_of,
+)
 from kernelet_structured_guidance.lexemes import FromBelow, Lexemes
-from kernelet_structured_guidance.linear import children, without_chains
+from kernelet_structured_guidance.linear import without_chains
 
 PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _:,;!<>=@%&'~`\"")
 """Characters that mean themselves in regular expressions and classes; all others are written as code points."""
@@ -87,7 +98,7 @@ class Writer:
             return f"/{regex}/" if (regex := regex_of(expression)) else '""'
         if isinstance(expression, Rule) or depth >= MOST_NESTED:
             return self._terminal(expression)
-        items = [self._lexeme(item, depth + 1) for item in children(expression)]
+        items = [self._lexeme(item, depth + 1) for item in parts_of(expression)]
         if isinstance(expression, Repeat):
             return f"({items[0]}){times(expression.minimum, expression.maximum)}"
         return f"({(' | ' if isinstance(expression, Union) else ' ').join(items)})"
@@ -96,7 +107,7 @@ class Writer:
         """Levels of brackets of a regular expression; more than one may have where a rule is named."""
         if isinstance(expression, Rule):
             return MOST_NESTED_REGEX + 1
-        return max((1 + self._nesting(part) for part in children(expression)), default=0)
+        return max((1 + self._nesting(part) for part in parts_of(expression)), default=0)
 
 
 def regex_of(expression: Expression) -> str:

@@ -15,11 +15,12 @@ from kernelet.contracts.structured import (
     Rule,
     Text,
     Union,
+    walk,
 )
 from kernelet.testing.grammar_engine.draw import drawn_rules
 from kernelet.testing.grammar_engine.recognizer import Recognizer
 from kernelet.testing.search import SEARCH
-from kernelet_structured_guidance.linear import branches_of, components, is_recursive, parts, used, without_chains
+from kernelet_structured_guidance.linear import branches_of, components, is_recursive, used, without_chains
 
 A, B = Text("a"), Text("b")
 SPACES = {"root": Union((Concat((Chars(((9, 10), (32, 32))), Rule("root"))), EMPTY))}
@@ -40,7 +41,7 @@ def test_a_rule_that_goes_on_with_itself_is_a_repetition():
     (rule,) = without_chains(SPACES).values()
 
     assert not used(rule)
-    assert any(isinstance(part, Repeat) for part in parts(rule))
+    assert any(isinstance(part, Repeat) for part in walk(rule))
 
 
 def test_a_chain_of_several_rules_grows_at_its_end():
@@ -50,7 +51,7 @@ def test_a_chain_of_several_rules_grows_at_its_end():
     assert all(
         not used(part)
         for rule in changed.values()
-        for concat in parts(rule)
+        for concat in walk(rule)
         if isinstance(concat, Concat)
         for part in concat.items[1:]
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import Final
 
-from kernelet.contracts.structured import Chars, Concat, Expression, GrammarRules, Repeat, Rule, Text, Union
+from kernelet.contracts.structured import Chars, Concat, Expression, GrammarRules, Repeat, Rule, Text, Union, walk
 
 TOKEN_VISITS: Final = 300_000_000
 """What one part of a grammar may cost to compile: masks times tokens of the vocabulary."""
@@ -36,7 +36,7 @@ class Measure:
         self.limit = min(MOST_STATES, self._visits)
         self._costs: dict[str, int] = {}
         self._with_text = rules_with_text(rules)
-        uses = Counter(part.name for rule in rules.rules.values() for part in parts(rule) if isinstance(part, Rule))
+        uses = Counter(part.name for rule in rules.rules.values() for part in walk(rule) if isinstance(part, Rule))
         for name in leaves_first(rules):
             cost = self.cost(rules.rules[name])
             # what is used often is compiled once
@@ -114,7 +114,7 @@ def rules_with_text(rules: GrammarRules) -> set[str]:
     users: dict[str, list[str]] = {name: [] for name in rules.rules}
     found: set[str] = set()
     for name, expression in rules.rules.items():
-        for part in parts(expression):
+        for part in walk(expression):
             if isinstance(part, Rule):
                 users[part.name].append(name)
             elif isinstance(part, Text | Chars):
@@ -132,7 +132,7 @@ def leaves_first(rules: GrammarRules) -> Iterator[str]:
     users: dict[str, set[str]] = {name: set() for name in rules.rules}
     missing: dict[str, int] = {}
     for name, expression in rules.rules.items():
-        used = {part.name for part in parts(expression) if isinstance(part, Rule)}
+        used = {part.name for part in walk(expression) if isinstance(part, Rule)}
         missing[name] = len(used)
         for other in used:
             users[other].add(name)
@@ -143,15 +143,3 @@ def leaves_first(rules: GrammarRules) -> Iterator[str]:
             missing[user] -= 1
             if not missing[user]:
                 ready.append(user)
-
-
-def parts(expression: Expression) -> Iterator[Expression]:
-    """An expression and all that it consists of."""
-    todo = [expression]
-    while todo:
-        part = todo.pop()
-        yield part
-        if isinstance(part, Concat | Union):
-            todo.extend(part.items)
-        elif isinstance(part, Repeat):
-            todo.append(part.item)

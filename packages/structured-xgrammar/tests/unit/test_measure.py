@@ -9,7 +9,6 @@ from kernelet_structured_xgrammar.measure import (
     Measure,
     is_broad,
     leaves_first,
-    parts,
     rules_with_text,
 )
 
@@ -76,11 +75,6 @@ def test_leaves_come_first():
 
     assert set(found) == {"word", "digit", "empty", "empty_too"}
     assert found.index("digit") < found.index("word")
-
-
-def test_parts_are_all_that_an_expression_consists_of():
-    assert sum(isinstance(part, Rule) for part in parts(RULES.rules["root"])) == 3
-    assert list(parts(DIGITS)) == [DIGITS]
 
 
 def test_broad_classes_are_those_of_words():

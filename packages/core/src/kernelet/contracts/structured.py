@@ -8,7 +8,7 @@ loads the result where requests run, and says for each answer which tokens may c
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -72,6 +72,23 @@ class Rule(msgspec.Struct, frozen=True, tag="rule"):
 
 
 Expression = Text | Chars | Concat | Union | Repeat | Rule
+
+
+def parts_of(expression: Expression) -> tuple[Expression, ...]:
+    """The expressions that it is made of."""
+    if isinstance(expression, Concat | Union):
+        return expression.items
+    return (expression.item,) if isinstance(expression, Repeat) else ()
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """It and all expressions in it, from the left; what its rules say is none of them."""
+    waiting = [expression]
+    while waiting:
+        each = waiting.pop()
+        yield each
+        waiting += reversed(parts_of(each))
+
 
 EMPTY: Final = Concat(())
 """The empty text."""

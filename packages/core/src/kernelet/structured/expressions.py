@@ -1,10 +1,10 @@
-"""Expressions of rules: written in their simplest form, and walked through."""
+"""Expressions of rules, written in their simplest form."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-from kernelet.contracts.structured import EMPTY, Concat, Expression, Repeat, Rule, Text, Union
+from kernelet.contracts.structured import EMPTY, Concat, Expression, Repeat, Rule, Text, Union, walk
 
 
 def concat_of(*items: Expression) -> Expression:
@@ -35,22 +35,6 @@ def repeat_of(item: Expression, minimum: int, maximum: int | None) -> Expression
 def text_of(text: str) -> Expression:
     """Exactly this text, which may be empty."""
     return Text(text) if text else EMPTY
-
-
-def parts_of(expression: Expression) -> tuple[Expression, ...]:
-    """The expressions that it is made of."""
-    if isinstance(expression, Concat | Union):
-        return expression.items
-    return (expression.item,) if isinstance(expression, Repeat) else ()
-
-
-def walk(expression: Expression) -> Iterator[Expression]:
-    """It and all expressions in it."""
-    waiting = [expression]
-    while waiting:
-        each = waiting.pop()
-        yield each
-        waiting += reversed(parts_of(each))
 
 
 def references(rules: Mapping[str, Expression]) -> dict[str, list[str]]:

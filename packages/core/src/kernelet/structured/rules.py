@@ -8,9 +8,9 @@ from typing import Final
 
 import msgspec
 
-from kernelet.contracts.structured import ROOT, Expression, GrammarEngineOffer, GrammarRules, Repeat, Rule
+from kernelet.contracts.structured import ROOT, Expression, GrammarEngineOffer, GrammarRules, Repeat, Rule, walk
 from kernelet.structured.components import circles
-from kernelet.structured.expressions import references, walk
+from kernelet.structured.expressions import references
 from kernelet.structured.tidy import tidy
 
 __all__ = [

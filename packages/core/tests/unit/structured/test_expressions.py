@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from kernelet.contracts.structured import EMPTY, Chars, Concat, Repeat, Rule, Text, Union
-from kernelet.structured.expressions import concat_of, parts_of, references, repeat_of, text_of, union_of, walk
+from kernelet.contracts.structured import EMPTY, Concat, Repeat, Rule, Text, Union
+from kernelet.structured.expressions import concat_of, references, repeat_of, text_of, union_of
 
 A, B = Text("a"), Rule("b")
 
@@ -21,14 +21,6 @@ def test_repeats_that_say_nothing_are_left_out():
     assert repeat_of(A, 1, 1) == A
     assert repeat_of(A, 0, 0) == repeat_of(EMPTY, 2, None) == EMPTY
     assert repeat_of(A, 1, None) == Repeat(A, 1, None)
-
-
-def test_all_expressions_are_walked_through():
-    inner = Repeat(Union((A, B)), 0, 3)
-    assert list(walk(Concat((inner, Chars(((1, 2),)))))) == [
-        *(Concat((inner, Chars(((1, 2),)))), inner, inner.item, A, B, Chars(((1, 2),)))
-    ]
-    assert parts_of(A) == ()
 
 
 def test_references_are_named_once_and_in_order():

@@ -5,9 +5,9 @@ from derived_words import derived_words, shortest_lengths
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelet.contracts.structured import EMPTY, Chars, Concat, GrammarRules, Repeat, Rule, Text, Union
+from kernelet.contracts.structured import EMPTY, Chars, Concat, GrammarRules, Repeat, Rule, Text, Union, walk
 from kernelet.structured.components import circles
-from kernelet.structured.expressions import references, walk
+from kernelet.structured.expressions import references
 from kernelet.structured.refusal import InvalidConstraintError, UnenforcedError
 from kernelet.structured.tidy import _alone, _fixpoint, is_nullable, rewrite, tidy
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 
-from kernelet.contracts.structured import ROOT, Chars, Concat, Expression, GrammarRules, Repeat, Rule, Text, Union
+from kernelet.contracts.structured import ROOT, Chars, Concat, Expression, GrammarRules, Repeat, Rule, Text, Union, walk
 
 
 def proper(rules: Mapping[str, Expression]) -> GrammarRules:
@@ -25,22 +25,12 @@ def proper(rules: Mapping[str, Expression]) -> GrammarRules:
 
 def count(rules: GrammarRules) -> int:
     """Expressions of all rules together."""
-    return sum(1 for expression in rules.rules.values() for _ in parts_of(expression))
-
-
-def parts_of(expression: Expression) -> Iterator[Expression]:
-    """An expression and those in it."""
-    yield expression
-    if isinstance(expression, Repeat):
-        yield from parts_of(expression.item)
-    elif isinstance(expression, Concat | Union):
-        for item in expression.items:
-            yield from parts_of(item)
+    return sum(1 for expression in rules.rules.values() for _ in walk(expression))
 
 
 def names_in(expression: Expression) -> Iterator[str]:
     """The rules that an expression refers to."""
-    return (part.name for part in parts_of(expression) if isinstance(part, Rule))
+    return (part.name for part in walk(expression) if isinstance(part, Rule))
 
 
 def changed(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:

@@ -5,9 +5,9 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelet.contracts.structured import GrammarEngineOffer, Repeat
+from kernelet.contracts.structured import GrammarEngineOffer, Repeat, walk
 from kernelet.testing.grammar_engine.draw import drawn_rules
-from kernelet.testing.grammar_engine.expressions import count, names_in, parts_of, proper
+from kernelet.testing.grammar_engine.expressions import count, names_in, proper
 from kernelet.testing.grammar_engine.recognizer import recognizes
 from kernelet.testing.grammar_engine.sample import sample_text
 
@@ -29,5 +29,5 @@ def test_they_keep_to_the_offer(rules):
     order = list(rules.rules)
     for name, expression in rules.rules.items():
         assert all(order.index(other) > order.index(name) for other in names_in(expression)), "no recursion"
-        repeats = [part for part in parts_of(expression) if isinstance(part, Repeat)]
+        repeats = [part for part in walk(expression) if isinstance(part, Repeat)]
         assert all(max(one.minimum, one.maximum or 0) <= 2 for one in repeats)
