@@ -11,7 +11,7 @@ from typing import Any
 from kernelet.errors import UnsupportedModelError
 from kernelet_quant_gguf.architectures import Architecture
 from kernelet_quant_gguf.file import GGUFFile
-from kernelet_quant_gguf.names import heads_of, pieces_of
+from kernelet_quant_gguf.names import heads_of, one_of, pieces_of
 from kernelet_quant_gguf.ropes import rope_of
 
 METHOD = "gguf"
@@ -116,13 +116,7 @@ class _Said:
     def get(self, key: str) -> Any:
         """A value; None where the file does not say it."""
         self.read.add(key)
-        value = self.file.fields.get(f"{self.architecture.gguf}.{key}")
-        if isinstance(value, list):
-            if len(set(map(str, value))) != 1:
-                raise UnsupportedModelError(
-                    f"{self.file.path}: {self.architecture.gguf}.{key} differs from layer to layer, which is not served"
-                )
-            value = value[0]
+        value = one_of(self.file.fields, f"{self.architecture.gguf}.{key}")
         return rounded(value) if isinstance(value, float) else value
 
     def refuse_unread(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-import msgspec
 import torch
 from torch import Tensor
 
@@ -48,9 +47,16 @@ class GGUF(QuantizationMethod):
             raise UnsupportedModelError(
                 f"{layer.name} has {layer.shape[1]} inputs, which are no blocks of {kind.block} ({kind.name})"
             )
+        scheme = kind.scheme
         if self.settings["activations"] == "none":
-            return kind.scheme
-        return msgspec.structs.replace(kind.scheme, activation="dynamic", activation_element="int8")
+            return scheme
+        return WeightScheme(
+            element=scheme.element,
+            scales=scheme.scales,
+            zero_point=scheme.zero_point,
+            activation="dynamic",
+            activation_element="int8",
+        )
 
     def canonical(self, layer: QuantLayer, stored: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         kind = self._type(layer)

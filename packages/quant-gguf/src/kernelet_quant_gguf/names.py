@@ -92,9 +92,29 @@ def architecture_of(file: GGUFFile) -> Architecture:
 
 
 def heads_of(architecture: Architecture, fields: Mapping[str, Any]) -> tuple[int, int]:
-    """Query heads, and key and value heads."""
-    heads = int(fields[f"{architecture.gguf}.attention.head_count"])
-    return heads, int(fields.get(f"{architecture.gguf}.attention.head_count_kv", heads))
+    """Query heads, and key and value heads.
+
+    Raises:
+        UnsupportedModelError: the file does not say it, or layers differ.
+    """
+    heads = one_of(fields, f"{architecture.gguf}.attention.head_count")
+    if heads is None:
+        raise UnsupportedModelError(f"the file does not say {architecture.gguf}.attention.head_count")
+    return int(heads), int(one_of(fields, f"{architecture.gguf}.attention.head_count_kv") or heads)
+
+
+def one_of(fields: Mapping[str, Any], key: str) -> Any:
+    """A value that all layers share, which a file may list; None: the file does not say it.
+
+    Raises:
+        UnsupportedModelError: layers differ.
+    """
+    value = fields.get(key)
+    if not isinstance(value, list):
+        return value
+    if len(set(map(str, value))) != 1:
+        raise UnsupportedModelError(f"{key} of the file differs from layer to layer, which is not served")
+    return value[0]
 
 
 def pieces_of(architecture: Architecture, file: GGUFFile, fields: Mapping[str, Any]) -> dict[str, Piece]:

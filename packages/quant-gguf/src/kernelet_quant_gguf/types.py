@@ -92,6 +92,7 @@ UNSERVED: Mapping[int, str] = MappingProxyType(
         35: "TQ2_0",
         39: "MXFP4",
         40: "NVFP4",
+        41: "Q1_0",
     }
 )
 """Names of the others, for the refusal."""
