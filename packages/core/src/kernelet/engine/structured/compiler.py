@@ -10,7 +10,15 @@ from typing import Final
 
 from kernelet.config import StructuredConfig
 from kernelet.contracts.plugins import PluginView
-from kernelet.contracts.structured import CompiledGrammar, GrammarEngine, GrammarEngineOffer, TokenVocabulary
+from kernelet.contracts.structured import (
+    ROOT,
+    CompiledGrammar,
+    GrammarEngine,
+    GrammarEngineOffer,
+    GrammarRules,
+    Text,
+    TokenVocabulary,
+)
 from kernelet.engine.sandbox.messages import Setup
 from kernelet.engine.sandbox.pool import Sandbox, Stop
 from kernelet.engine.structured.prepare import NAME
@@ -22,8 +30,11 @@ from kernelet.errors import (
     SandboxTargetError,
     UnenforcedConstraintError,
 )
+from kernelet.structured import rules as over
 
 logger = logging.getLogger(__name__)
+
+SMALLEST: Final = GrammarRules({ROOT: Text("a")})
 
 MAX_COMPILED_BYTES: Final = 256 << 20
 """Of one grammar, on its way from the helper."""
@@ -101,6 +112,13 @@ class GrammarCompiler:
         except Exception as error:
             logger.exception("the grammar engine %r failed", name)
             raise failed(name, type(error).__name__) from error
+
+    def warm(self, name: str) -> None:
+        """Brings an engine up, here and in a helper, before a constraint needs it; what fails then fails again."""
+        try:
+            self.compile(name, over.encode(SMALLEST))
+        except KerneletError as error:
+            logger.info("the grammar engine %r was not brought up: %s", name, error)
 
     def close(self) -> None:
         """Ends the helpers; what is being compiled fails."""

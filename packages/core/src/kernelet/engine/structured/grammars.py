@@ -118,6 +118,10 @@ class Grammars:
         self._wake: Callable[[], None] = lambda: None
         self._threads = ThreadPoolExecutor(COMPILING, thread_name_prefix="kernelet-grammar")
 
+    def warm(self, name: str) -> None:
+        """Brings an engine up beside the steps, which may take seconds, before a request needs it."""
+        self._threads.submit(self._compiler.warm, name)
+
     def on_news(self, wake: Callable[[], None]) -> None:
         """From now on ``wake`` is called, on some thread, when ``take`` will have something."""
         self._wake = wake

@@ -72,11 +72,14 @@ def make_grammars(
     helper_plugins: Callable[[], PluginsOfHelper],
     load_tokenizer: Callable[[ModelConfig], Tokenizer | None],
 ) -> Grammars:
-    """The engine's half; reads the tokenizer once a request needs it."""
+    """The engine's half; reads the tokenizer once a request needs it, or for the engine that the operator named."""
     sandbox = Sandbox(memory_bytes=config.structured.compile_memory, plugins=helper_plugins)
     vocabulary = partial(load_vocabulary, config.model, load_tokenizer)
     compiler = GrammarCompiler(plugins, config.structured, vocabulary, sandbox)
-    return Grammars(compiler, config.structured, Starter(plugins))
+    grammars = Grammars(compiler, config.structured, Starter(plugins))
+    if config.structured.backend is not None:
+        grammars.warm(config.structured.backend)
+    return grammars
 
 
 def load_vocabulary(model: ModelConfig, load_tokenizer: Callable[[ModelConfig], Tokenizer | None]) -> TokenVocabulary:

@@ -92,6 +92,21 @@ def test_every_failure_is_one_error_and_the_next_constraint_is_compiled(make, ca
     assert compiler.compile("good", RULES).start().accept(list(b"7"))
 
 
+def test_an_engine_is_brought_up_before_it_is_needed(make):
+    compiler = make()
+    compiler.warm("counted")
+    made = compiler._engines["counted"]
+    compiler.compile("counted", RULES)
+    assert compiler._engines["counted"] is made
+
+
+@pytest.mark.parametrize("name", ["raising", "notmade", "nobody"])
+def test_an_engine_that_cannot_be_brought_up_is_only_told(make, caplog, name):
+    with caplog.at_level(logging.INFO):
+        make().warm(name)
+    assert f"the grammar engine {name!r} was not brought up" in caplog.text
+
+
 def test_the_deadline_is_of_the_compilation_alone(make):
     with pytest.raises(SandboxTimeoutError, match=r"took longer than 0\.2 s"):
         make(seconds=0.2).compile("slow", RULES)

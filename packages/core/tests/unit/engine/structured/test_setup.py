@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -79,4 +80,17 @@ def test_nothing_is_started_before_a_request_comes(kernel):
 
     grammars = make_grammars(null_engine_config(), kernel, fail, fail)
     assert not grammars.has_news
+    grammars.close()
+
+
+def test_an_engine_that_is_named_is_brought_up_at_once(kernel):
+    asked = threading.Event()
+
+    def load_tokenizer(_):
+        asked.set()
+
+    config = null_engine_config()
+    config = dataclasses.replace(config, structured=dataclasses.replace(config.structured, backend="good"))
+    grammars = make_grammars(config, kernel, lambda: None, load_tokenizer)
+    assert asked.wait(60)
     grammars.close()
