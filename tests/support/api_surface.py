@@ -26,6 +26,7 @@ ALSO = {
     "kernelet.config.plugins": "lifecycle",
     "kernelet.config.scheduler": "lifecycle",
     "kernelet.contracts.commands": "lifecycle",
+    "kernelet.contracts.inspection": "executor",
     "kernelet.contracts.pooling": "io",
     "kernelet.contracts.quantizing": "quant",
     "kernelet.contracts.steps": "executor",

@@ -11,7 +11,7 @@ from kernelet.cli.print_config import print_config
 if TYPE_CHECKING:
     import argparse
 
-    from kernelet.contracts.executor import Inspection
+    from kernelet.contracts.inspection import Inspection
     from kernelet.engine.bootstrap import Configured
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelet.contracts.executor import Inspect, Inspection, WorkerContext
+from kernelet.contracts.executor import WorkerContext
+from kernelet.contracts.inspection import Inspect, Inspection
 from kernelet.contracts.platform import PlatformOffer
 from kernelet.errors import ConfigError
 

@@ -15,8 +15,6 @@ from kernelet.contracts.cache import CacheConfigPlan, FullAttentionSpec, Sliding
 from kernelet.contracts.executor import (
     Control,
     EnginePlan,
-    Inspect,
-    Inspection,
     SamplePlan,
     Sleep,
     StepPlan,
@@ -24,6 +22,7 @@ from kernelet.contracts.executor import (
     Worker,
     WorkerContext,
 )
+from kernelet.contracts.inspection import Inspect, Inspection
 from kernelet.contracts.platform import Device, PlatformOffer, SharesHost
 from kernelet.errors import PluginError
 from kernelet.layers.context import SINGLE_RANK

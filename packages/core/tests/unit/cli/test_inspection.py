@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from kernelet.cli.inspection import describe, show, size
-from kernelet.contracts.executor import Inspect, Inspection, WeightPlan
+from kernelet.contracts.inspection import Inspect, Inspection, WeightPlan
 from kernelet.testing.null.worker import NullWorker
 
 WEIGHTS = (

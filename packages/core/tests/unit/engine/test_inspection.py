@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kernelet.contracts.executor import Inspect, Inspection
+from kernelet.contracts.inspection import Inspect, Inspection
 from kernelet.contracts.platform import PlatformOffer
 from kernelet.engine.inspection import inspect
 from kernelet.errors import ConfigError
