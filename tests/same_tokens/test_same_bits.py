@@ -75,6 +75,7 @@ def pooled(runs: Sequence[Run]) -> Vectors:
 
 
 POOLINGS = {"last", "mean"}
+KV_CACHES = {f"{name} KV": {"kv_cache_dtype": name} for name in ("fp8", "int8")}
 QUANTIZED: Mapping[str, dict[str, Any]] = {
     "int8": {"quantization": "int8"},
     "int8 weights": {"quantization": "int8", "set": {"quant-online": {"activations": "none"}}},
@@ -86,6 +87,8 @@ FORMS = [
     *(("full", dtype, "") for dtype in DTYPES),
     ("windowed", "bfloat16", ""),
     ("windowed", "float64", ""),
+    ("windowed", "bfloat16", "fp8 KV"),
+    ("full", "float32", "int8 KV"),
     *(
         pytest.param(("full", dtype, form), marks=[pytest.mark.long] if index else [])
         for index, (form, dtype) in enumerate(
@@ -93,7 +96,7 @@ FORMS = [
         )
     ),
 ]
-"""A model, the dtype of its activations, and how its weights are quantized."""
+"""A model, the dtype of its activations, and how its weights, or keys and values, are quantized."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ class Truth:
 def truth(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Truth:
     model, dtype, form = request.param
     folder = getattr(tiny_models, model)(tmp_path_factory.mktemp(model))
-    options = QUANTIZED.get(form, {})
+    options = QUANTIZED.get(form) or KV_CACHES.get(form, {})
     scenario = make_arrivals(SHAPE, seed=32, count=24, spread=4)
     rows, runs = play(folder, dtype, [[Arrival(arrival.request, 0)] for arrival in scenario], options)
     assert len(rows) > 50

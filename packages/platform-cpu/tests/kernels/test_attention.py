@@ -7,6 +7,8 @@ import pytest
 from number_buffers import DTYPES, ROUNDING, address, read, room, stored
 
 HEADS = 6
+FORMS = ("own", "e4m3fn", "int8")
+SCALES = (0.013, 0.3)
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,31 @@ CASES = {
 }
 
 
+OTHERS = [(name, form) for name in ("decode", "prompts", "odd", "window") for form in FORMS[1:]]
+
+
+def to_e4m3fn(x):
+    """The nearest of the 127 magnitudes, ties to the even one."""
+    bits = np.arange(127)
+    table = np.where(bits < 8, bits * 2.0**-9, (8 + (bits & 7)) * 2.0 ** ((bits >> 3) - 10.0))
+    size = np.minimum(np.abs(x), 448.0)
+    above = np.searchsorted(table, size)
+    below = np.maximum(above - 1, 0)
+    up, down = table[above] - size, size - table[below]
+    return np.copysign(np.where((down < up) | ((down == up) & (below % 2 == 0)), table[below], table[above]), x)
+
+
+def kept(x, form, scale, wide):
+    """[..., size] as it comes back."""
+    if form == "own":
+        return x
+    if form == "e4m3fn":
+        over = (x.astype(wide) / wide(np.float32(scale))).astype(np.float32).astype(np.float64)
+        return to_e4m3fn(over) * np.float32(scale)
+    scales = (np.abs(x.astype(wide)).max(-1, keepdims=True) / wide(127)).astype(np.float32)
+    return np.round((x.astype(wide) / scales.astype(wide)).astype(np.float32)) * scales.astype(np.float64)
+
+
 def truth(query, keys, values, position, case, sink):
     """One query's heads of a group, [heads, size], with all keys of its request."""
     first = max(0, position - case.window + 1) if case.window else 0
@@ -46,8 +73,8 @@ def truth(query, keys, values, position, case, sink):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", CASES)
-def test_attention(native, name, dtype):
+@pytest.mark.parametrize("name, form", [*((name, "own") for name in CASES), *OTHERS])
+def test_attention(native, name, dtype, form):
     case, number = CASES[name], DTYPES.index(dtype)
     random = np.random.default_rng(len(name))
     kv_heads, size, block = case.kv_heads, case.size, case.block
@@ -59,7 +86,12 @@ def test_attention(native, name, dtype):
         for column in range(-(-context // block)):
             table[row, column] = next(order)
     cache = stored(np.zeros((1 + used, kv_heads, 2, block * size)), dtype)
-    layer = native.AttentionLayer(HEADS, kv_heads, size, block, case.window, size**-0.5, case.soft_cap)
+    if form != "own":
+        cache = np.zeros((1 + used, kv_heads, 2 * block * (size + (4 if form == "int8" else 0))), np.uint8)
+    scales = SCALES if form == "e4m3fn" else (1.0, 1.0)
+    layer = native.AttentionLayer(
+        HEADS, kv_heads, size, block, case.window, size**-0.5, case.soft_cap, FORMS.index(form), *scales
+    )
     held = []
 
     def step(counts):
@@ -86,6 +118,11 @@ def test_attention(native, name, dtype):
     keys, values = (
         np.stack([read(buffer, dtype)[token * stride :][: kv_heads * size] for token in range(sum(contexts))])
         for buffer in buffers
+    )
+    wide = np.float64 if dtype == "float64" else np.float32
+    keys, values = (
+        kept(part.reshape(len(part), kv_heads, size), form, scale, wide).reshape(part.shape)
+        for part, scale in zip((keys, values), scales, strict=True)
     )
     counts = [count for count, _ in case.requests]
     wide_row = HEADS * size + 3

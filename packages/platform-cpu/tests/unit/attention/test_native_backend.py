@@ -23,6 +23,11 @@ FEATURES = [
     {"window": 5, "num_kv_heads": 1, "block_size": 3},
     {"soft_cap": 1.5, "sinks": True, "head_size": 13, "num_kv_heads": 4},
 ]
+KEPT = [
+    {"cache_dtype": "e4m3fn", "cache_scales": "tensor"},
+    {"cache_dtype": "int8", "cache_scales": "token_head"},
+]
+"""Caches of 8 bits."""
 
 
 @pytest.fixture
@@ -45,7 +50,13 @@ def test_bits_depend_on_position_alone(native_requests, dtype, feature):
     assert torch.equal(whole, chunked)
 
 
-@pytest.mark.parametrize("feature", FEATURES)
+@pytest.mark.parametrize("dtype, feature", [("bfloat16", FEATURES[1]), ("float32", FEATURES[3])])
+@pytest.mark.parametrize("kept", KEPT, ids=lambda kept: kept["cache_dtype"])
+def test_bits_of_other_caches_too(native_requests, dtype, feature, kept):
+    test_bits_depend_on_position_alone(native_requests, dtype, {**feature, **kept})
+
+
+@pytest.mark.parametrize("feature", [*FEATURES, *({**FEATURES[3], **kept} for kept in KEPT), *KEPT])
 def test_several_blocks_of_keys(native_requests, feature):
     requests = native_requests(**feature)
     for counts in ({"a": LENGTH, "b": 2}, {"b": 130, "a": 1}, {"a": 1, "b": 1}):
@@ -71,6 +82,14 @@ def test_a_page_that_is_too_small_is_an_error(spec):
     small = FullAttentionSpec(block_size=4, page_bytes=8, num_kv_heads=2, head_size=8, dtype="bfloat16")
     with pytest.raises(ConfigError, match="its spec allows 8 a block"):
         attention.allocate_cache(small, 3, torch.device("cpu"))
+
+
+def test_bytes_of_a_page(spec):
+    """int8 [tokens, 2, heads, 8] and a float32 of each vector."""
+    one = spec(dtype="bfloat16", cache_dtype="int8", cache_scales="token_head")
+    attention = NativePagedAttention(one, Settings(plugin="platform-cpu"))
+    pages = FullAttentionSpec(block_size=4, page_bytes=4 * 2 * 2 * 12, num_kv_heads=2, head_size=8, dtype="int8")
+    assert attention.allocate_cache(pages, 3, torch.device("cpu")).nbytes == 3 * pages.page_bytes
 
 
 def test_what_does_not_belong_to_the_step_is_an_error(native_requests):
