@@ -113,7 +113,7 @@ def expected(folders):
     return generate(folders[1])
 
 
-@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("ranks", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_it_computes_with_what_the_tensors_stand_for(folders, expected, ranks):
     tokens, values, plan = generate(folders[0], ranks, activations="none")
     assert tokens == expected[0]

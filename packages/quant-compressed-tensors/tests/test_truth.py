@@ -84,7 +84,7 @@ def written(config, shape, seed, dtype):
 
 
 @given(checkpoint=checkpoints(), seed=st.integers(0, 999), dtype=st.sampled_from([torch.float32, torch.bfloat16]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_what_they_write_is_read_exactly(checkpoint, seed, dtype):
     config, shape = checkpoint
     tensors = written(config, shape, seed, dtype)
@@ -148,7 +148,7 @@ ENTRIES += ("re:.*mlp.gate$", "re:.*lm_head.*", "re:.*v_proj", "mlp.up_proj", "m
 
 
 @given(entries=st.lists(st.sampled_from(ENTRIES), max_size=4), name=st.sampled_from(NAMES), is_table=st.booleans())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_an_entry_means_what_it_means_to_them(entries, name, is_table):
     module = torch.nn.Embedding(1, 1) if is_table else torch.nn.Linear(1, 1)
     layer = layer_of(name, (1, 1), "embedding" if is_table else "linear")

@@ -102,6 +102,14 @@ class Form:
     activation_element: str | None
     static: bool
 
+    def block_of(self, outputs: int) -> tuple[int, int]:
+        """What a scale covers in canonical form: of a block one output where outputs are no whole blocks.
+
+        Several modules still are one weight then, and ranks may share it as they like.
+        """
+        height, width = self.block
+        return (1, width) if height and outputs % height else self.block
+
 
 def read(config: Mapping[str, Any] | None) -> Configuration:
     """Checks what is said of the whole checkpoint.

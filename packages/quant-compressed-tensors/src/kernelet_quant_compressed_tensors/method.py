@@ -48,7 +48,7 @@ class CompressedTensors(QuantizationMethod):
             )
         return WeightScheme(
             element=form.element,
-            scales=(ScaleLevel("float32", form.block),),
+            scales=(ScaleLevel("float32", form.block_of(layer.shape[0])),),
             zero_point=None if form.symmetric else "int",
             permuted=form.act_order,
             activation=form.activation,

@@ -28,10 +28,10 @@ def canonical(layer: QuantLayer, form: Form, stored: Mapping[str, Tensor]) -> di
         WeightsError: one is missing, damaged, or of another size or type than the configuration says.
     """
     module = Module(layer, form, stored)
-    found = {"weight": module.weight(), "scales": module.scales()}
+    found = {"weight": module.weight(), "scales": module.by_output(module.scales())}
     points = module.zero_points()
     if not form.symmetric:
-        found["zero_points"] = points
+        found["zero_points"] = module.by_output(points)
     order = module.order()
     if form.act_order:
         found |= {"weight": found["weight"][:, order].contiguous(), "permutation": order.to(torch.int32)}
@@ -84,6 +84,12 @@ class Module:
             return unpack(packed.T.contiguous(), form.bits, rows).T.contiguous()
         found = self._take("weight_zero_point", self._of_blocks(), (torch.int8, *WHOLE_NUMBERS)).reshape(self.blocks)
         return self._in_range("weight_zero_point", found).to(torch.int8)
+
+    def by_output(self, values: Tensor) -> Tensor:
+        """Values of blocks as canonical ones, see ``Form.block_of``."""
+        rows, height = self.layer.shape[0], self.form.block[0]
+        is_block = self.form.block_of(rows) == self.form.block
+        return values if is_block else values.repeat_interleave(height, 0)[:rows].contiguous()
 
     def order(self) -> Tensor:
         """int64 [in]: columns group by group, for each its input. Where columns are in order, this says so."""

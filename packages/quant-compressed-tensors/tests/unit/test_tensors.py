@@ -85,6 +85,16 @@ def test_scales_of_16_bits_are_exact_in_32():
     assert torch.equal(flat["scales"], tensors["weight_scale"])
 
 
+def test_outputs_that_are_no_whole_blocks_have_scales_of_their_own():
+    for height, kept in ((3, True), (4, False)):
+        weights = {"num_bits": 6, "symmetric": False, "strategy": "block", "block_structure": [height, 16]}
+        form, tensors, exact = made("int-quantized", weights)
+        assert form.block_of(6) == (height if kept else 1, 16)
+        found = canonical(LAYER, form, tensors)
+        assert len(found["scales"]) == len(found["zero_points"]) == (2 if kept else 6)
+        assert torch.equal(dequantized(found, form.block_of(6)), exact)
+
+
 def test_a_scale_of_inputs():
     form, tensors, _ = made("int-quantized", {"num_bits": 8, "strategy": "channel"}, STATIC)
     for scale in (torch.tensor([0.25]), torch.tensor(0.25, dtype=torch.bfloat16)):

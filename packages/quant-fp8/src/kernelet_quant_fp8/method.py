@@ -45,7 +45,7 @@ class Fp8(QuantizationMethod):
         activation = self._activation
         return WeightScheme(
             element="e4m3fn",
-            scales=(ScaleLevel("float32", self._block),),
+            scales=(ScaleLevel("float32", self._block(layer)),),
             activation=activation,
             activation_element="e4m3fn" if activation else None,
         )
@@ -59,7 +59,10 @@ class Fp8(QuantizationMethod):
 
     def canonical(self, layer: QuantLayer, stored: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         weight, factor = weight_of(layer, stored)
-        found = {"weight": weight, "scales": scales_of(layer, stored, self._said.weight_block_size) * factor}
+        scales = scales_of(layer, stored, self._said.weight_block_size) * factor
+        if self._said.weight_block_size is not None and self._block(layer)[0] == 1:
+            scales = scales.repeat_interleave(self._said.weight_block_size[0], 0)[: len(weight)].contiguous()
+        found = {"weight": weight, "scales": scales}
         if self._activation == "static":
             found["input_scale"] = input_scale(layer, stored)
         return found
@@ -71,10 +74,13 @@ class Fp8(QuantizationMethod):
         entries = [entry for entry in self._skipped.unused() if not NEVER_ASKED.fullmatch(entry)]
         return [f"quantization_config: {entry}" for entry in entries if not (self._tied and entry == HEAD)]
 
-    @property
-    def _block(self) -> tuple[int, int]:
-        """A scale of the whole tensor is that of each output: the configuration does not tell them apart."""
-        return self._said.weight_block_size or (1, 0)
+    def _block(self, layer: QuantLayer) -> tuple[int, int]:
+        """What a scale covers. One of the whole tensor is each output's: the configuration does not tell them apart.
+
+        So is a block's where outputs are no whole blocks, so that several modules still are one weight, in any shares.
+        """
+        height, width = self._said.weight_block_size or (1, 0)
+        return (1, width) if layer.shape[0] % height else (height, width)
 
     @property
     def _activation(self) -> str | None:

@@ -9,7 +9,7 @@ from kernelet.errors import UnsupportedModelError
 from kernelet.testing.offered import find_offer
 from kernelet.testing.quantization.layers import layer_of, model_config
 
-UP = layer_of("model.layers.0.mlp.up_proj", (4, 64))
+UP = layer_of("model.layers.0.mlp.up_proj", (256, 64))
 EXPERT = layer_of("model.layers.0.mlp.experts.1.up_proj", (4, 64), "grouped_linear")
 HEAD = layer_of("lm_head", (4, 64), head=True)
 TABLE = layer_of("model.embed_tokens", (4, 64), "embedding")
@@ -67,12 +67,20 @@ def test_what_the_lists_say_wrong():
 def test_writers_differ_in_names():
     static, dynamic = method({"activation_scheme": "static"}), method()
     assert set(static.optional(UP)) - set(dynamic.optional(UP)) == {"input_scale", "activation_scale"}
-    weight, scale = torch.ones(4, 64).to(torch.float8_e4m3fn), torch.tensor([0.5])
+    weight, scale = torch.ones(256, 64).to(torch.float8_e4m3fn), torch.tensor([0.5])
     one = static.canonical(UP, {"weight": weight, "weight_scale": scale, "input_scale": scale})
     other = static.canonical(UP, {"weight": weight, "weight_scale_inv": scale[0], "activation_scale": scale[0]})
     assert set(one) == set(other) == {"weight", "scales", "input_scale"}
-    assert torch.equal(one["scales"], torch.full((4, 1), 0.5))
+    assert torch.equal(one["scales"], torch.full((256, 1), 0.5))
     assert all(torch.equal(one[name].float(), other[name].float()) for name in one)
+
+
+def test_outputs_that_are_no_whole_blocks_have_scales_of_their_own():
+    made, layer = method({"weight_block_size": [128, 128]}), layer_of("model.layers.0.self_attn.k_proj", (192, 200))
+    assert made.scheme(layer).scales == (ScaleLevel("float32", (1, 128)),)
+    weight, scales = torch.ones(192, 200).to(torch.float8_e4m3fn), torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    found = made.canonical(layer, {"weight": weight, "weight_scale_inv": scales})["scales"]
+    assert torch.equal(found, torch.cat([scales[:1].expand(128, 2), scales[1:].expand(64, 2)]))
 
 
 def test_the_identity_is_that_of_the_reading():
