@@ -125,9 +125,7 @@ ARCHITECTURES = (
             "ffn_up_exps": "block_sparse_moe.experts.{expert}.w3",
             "ffn_down_exps": "block_sparse_moe.experts.{expert}.w2",
         },
-        keys=_HEAD_SIZE
-        | _WINDOW
-        | {"expert_count": "num_local_experts", "expert_used_count": "num_experts_per_tok"},
+        keys=_HEAD_SIZE | _WINDOW | {"expert_count": "num_local_experts", "expert_used_count": "num_experts_per_tok"},
         rotated=True,
         theta=1_000_000.0,
     ),

@@ -86,7 +86,6 @@ class GGUFFile:
         except (OSError, ValueError, struct.error, _DamagedError) as error:
             raise WeightsError(f"{path} is damaged or no GGUF file: {error}; fetch the file again") from error
 
-
     def floats(self, name: str, count: int) -> list[float]:
         """All numbers of a small tensor of F32.
 
@@ -140,9 +139,7 @@ class _Header:
         if version not in VERSIONS:
             advice = "upgrade kernelet-quant-gguf" if version > max(VERSIONS) else "convert the model again"
             served = " and ".join(map(str, VERSIONS))
-            raise UnsupportedModelError(
-                f"{self._path} is of version {version} of GGUF; {served} are read: {advice}"
-            )
+            raise UnsupportedModelError(f"{self._path} is of version {version} of GGUF; {served} are read: {advice}")
 
     def _bytes(self, count: int) -> bytes:
         if count > len(self._data) - self._at:
@@ -200,10 +197,11 @@ class _Header:
                 f"served; served are {served}: take the model quantized to one of these"
             )
         if shape[-1] % kind.block:
-            raise _DamagedError(f"tensor {name} has rows of {shape[-1]} elements, but {kind.name} has {kind.block} a block")
-        tensor = FileTensor(name, kind, shape, begin)
-        if begin + tensor.nbytes > len(self._data):
             raise _DamagedError(
-                f"it is cut short: tensor {name} ends at byte {begin + tensor.nbytes}, and the file has {len(self._data)}"
+                f"tensor {name} has rows of {shape[-1]} elements, but {kind.name} has {kind.block} a block"
             )
+        tensor = FileTensor(name, kind, shape, begin)
+        end, size = begin + tensor.nbytes, len(self._data)
+        if end > size:
+            raise _DamagedError(f"it is cut short: tensor {name} ends at byte {end}, and the file has {size}")
         return tensor

@@ -66,13 +66,13 @@ class GGUF(QuantizationMethod):
         if rows is None or rows.dtype != torch.uint8 or tuple(rows.shape) != expected:
             found = "nothing" if rows is None else f"{rows.dtype} {list(rows.shape)}"
             raise WeightsError(
-                f"{layer.name}: a weight {list(layer.shape)} of {kind.name} is uint8 {list(expected)}, and the file has "
-                f"{found}"
+                f"{layer.name}: a weight {list(layer.shape)} of {kind.name} is uint8 {list(expected)}, and the file "
+                f"has {found}"
             )
-        found = unpack(kind.name, rows, kind.nbytes)
-        if any(not bool(torch.isfinite(values).all()) for values in found.values() if values.is_floating_point()):
+        made = unpack(kind.name, rows, kind.nbytes)
+        if any(not bool(torch.isfinite(values).all()) for values in made.values() if values.is_floating_point()):
             raise WeightsError(f"{layer.name} has scales that are infinite or no numbers: the file is damaged")
-        return found
+        return made
 
     def identity(self) -> str:
         return f"{type(self).__module__}-1"

@@ -14,7 +14,9 @@ from kernelet_quant_gguf.file import FileTensor, GGUFFile
 ARCHITECTURE = "general.architecture"
 _IN_LAYER = re.compile(r"blk\.(\d+)\.([a-z_]+)(?:\.(\d+))?\.(weight|bias)")
 _OUTSIDE = re.compile(r"([a-z_]+)\.(weight|bias)")
-_BUFFERS = re.compile(r"rope_freqs\.weight|rope_factors_(long|short)\.weight|blk\.\d+\.(attn_rot_embd|rope_freqs)\.weight")
+_BUFFERS = re.compile(
+    r"rope_freqs\.weight|rope_factors_(long|short)\.weight|blk\.\d+\.(attn_rot_embd|rope_freqs)\.weight"
+)
 """Not weights: they become part of config.json."""
 
 
@@ -142,9 +144,7 @@ def pieces_of(architecture: Architecture, file: GGUFFile, fields: Mapping[str, A
     return found
 
 
-def _named(
-    architecture: Architecture, tensor: FileTensor, fields: Mapping[str, Any]
-) -> Iterator[tuple[str, Piece]]:
+def _named(architecture: Architecture, tensor: FileTensor, fields: Mapping[str, Any]) -> Iterator[tuple[str, Piece]]:
     if match := _OUTSIDE.fullmatch(tensor.name):
         if match[1] in architecture.outer:
             yield _whole(architecture, tensor, f"{architecture.outer[match[1]]}.{match[2]}", None)
@@ -182,7 +182,10 @@ def _fused(
     first = 0
     for module, count in zip(("attn_q", "attn_k", "attn_v"), (heads[0], heads[1], heads[1]), strict=True):
         order = order_of(architecture, module, *heads)
-        yield f"{prefix}.{architecture.layer[module]}.{kind}", Piece(tensor, (count * size, *tensor.shape[1:]), first, order)
+        yield (
+            f"{prefix}.{architecture.layer[module]}.{kind}",
+            Piece(tensor, (count * size, *tensor.shape[1:]), first, order),
+        )
         first += count * size
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
@@ -96,7 +97,9 @@ class GGUFQuantizer(Quantizer):
             return BY_NAME["F32"]
         left_out = [layer for layer in modules if source.excluded(layer)]
         if left_out and len(left_out) < len(modules):
-            raise UnsupportedModelError(f"{left_out[0].name}: experts of a layer are excluded together, or none of them")
+            raise UnsupportedModelError(
+                f"{left_out[0].name}: experts of a layer are excluded together, or none of them"
+            )
         is_end = modules[0].head or modules[0].role == "embedding"
         kind = None if left_out else self._head if is_end else self._type
         if kind is None:
@@ -105,7 +108,8 @@ class GGUFQuantizer(Quantizer):
             return BY_NAME[DENSE[first.dtype]]
         if first.shape[-1] % kind.block:
             raise UnsupportedModelError(
-                f"{modules[0].name} has {first.shape[-1]} inputs, and {kind.name} needs blocks of {kind.block}: exclude it"
+                f"{modules[0].name} has {first.shape[-1]} inputs, and {kind.name} needs blocks of {kind.block}: "
+                f"exclude it"
             )
         return kind
 
@@ -115,28 +119,27 @@ class GGUFQuantizer(Quantizer):
         import numpy as np
         from gguf import GGMLQuantizationType, GGUFWriter
 
-        writer = GGUFWriter(said.path, fields["general.architecture"])
-        for key, value in fields.items():
-            _add(writer, key, value)
         numbers = {kind.name: number for number, kind in TYPES.items()}
-        for tensor in said.tensors.values():
-            kind = tensor.type
-            stored = (*tensor.shape[:-1], kind.row_bytes(tensor.shape[-1]))
-            raw = GGMLQuantizationType(numbers[kind.name])
-            writer.add_tensor_info(tensor.name, stored, np.dtype(np.uint8), tensor.nbytes, raw)
-        writer.write_header_to_file()
-        writer.write_kv_data_to_file()
-        writer.write_ti_data_to_file()
-        for values in said.factors.values():
-            writer.write_tensor_data(np.array(values, dtype="<f4"))
         left = [layer.name for layer in source.layers]
-        for one in planned:
-            writer.write_tensor_data(_bytes(source, one, said.tensors[one.name].type))
-            for name in one.sources:
-                if (module := name.removesuffix(".weight")) in left:
-                    left.remove(module)
-                    progress(module)
-        writer.close()
+        with contextlib.closing(GGUFWriter(said.path, fields["general.architecture"])) as writer:
+            for key, value in fields.items():
+                _add(writer, key, value)
+            for tensor in said.tensors.values():
+                kind = tensor.type
+                stored = (*tensor.shape[:-1], kind.row_bytes(tensor.shape[-1]))
+                raw = GGMLQuantizationType(numbers[kind.name])
+                writer.add_tensor_info(tensor.name, stored, np.dtype(np.uint8), tensor.nbytes, raw)
+            writer.write_header_to_file()
+            writer.write_kv_data_to_file()
+            writer.write_ti_data_to_file()
+            for values in said.factors.values():
+                writer.write_tensor_data(np.array(values, dtype="<f4"))
+            for one in planned:
+                writer.write_tensor_data(_bytes(source, one, said.tensors[one.name].type))
+                for name in one.sources:
+                    if (module := name.removesuffix(".weight")) in left:
+                        left.remove(module)
+                        progress(module)
         for module in left:  # a head that is the embedding
             progress(module)
 
@@ -185,7 +188,9 @@ def _add(writer: Any, key: str, value: Any) -> None:
         writer.add_string(key, value)
     elif isinstance(value, list | tuple):
         writer.add_array(key, list(value))
-    elif isinstance(value, float) or key.endswith(("_scale", ".scale", "softcapping", "epsilon", "freq_base", "factor")):
+    elif isinstance(value, float) or key.endswith(
+        ("_scale", ".scale", "softcapping", "epsilon", "freq_base", "factor")
+    ):
         writer.add_float32(key, float(value))
     else:
         writer.add_uint32(key, int(value))

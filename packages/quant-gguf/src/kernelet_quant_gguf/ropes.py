@@ -53,8 +53,8 @@ def _scaling(file: GGUFFile, said: dict[str, Any], trained: int, size: int) -> d
         return scaling
     if FACTORS in file.tensors:  # the bands of Llama 3, already a factor a frequency
         factors = dict.fromkeys(("long_factor", "short_factor"), file.floats(FACTORS, size // 2))
-        original = {"original_max_position_embeddings": trained}
-        return {"rope_type": "longrope", "attention_factor": 1.0, **original, **factors}
+        bands = {"rope_type": "longrope", "attention_factor": 1.0, "original_max_position_embeddings": trained}
+        return bands | factors
     kind = said.get("scaling.type")
     factor = said.get("scaling.factor") or said.get("scale_linear")
     if kind == "none" or factor in {None, 0, 1.0}:

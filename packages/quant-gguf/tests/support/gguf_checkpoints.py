@@ -48,9 +48,7 @@ def layer_of(name, shape):
     role: Role = "embedding" if "embed" in name and "embed_out" not in name else "linear"
     role = "grouped_linear" if ".experts." in name else role
     head = name in {"lm_head", "embed_out"}
-    return QuantLayer(
-        name=name, role=role, shape=shape, dtype="float32", head=head, router=name.endswith(ROUTERS)
-    )
+    return QuantLayer(name=name, role=role, shape=shape, dtype="float32", head=head, router=name.endswith(ROUTERS))
 
 
 def write_tokenizer(folder, vocab_size=64, **model):

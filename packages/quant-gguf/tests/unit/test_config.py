@@ -14,9 +14,7 @@ from kernelet_quant_gguf.names import architecture_of
 def config(tmp_path):
     def made(tensors=None, *, without=(), architecture="llama", **fields):
         said = {key: value for key, value in (LLAMA | fields).items() if key not in without}
-        file = GGUFFile.read(
-            write_gguf(tmp_path / "m.gguf", tensors, said, tokens=False, architecture=architecture)
-        )
+        file = GGUFFile.read(write_gguf(tmp_path / "m.gguf", tensors, said, tokens=False, architecture=architecture))
         return hf_config(architecture_of(file), file)
 
     return made
@@ -131,7 +129,7 @@ def test_windows_of_gemma(config):
 
 
 def test_the_largest_gemma_scales_queries_by_the_hidden_size(config):
-    assert gemma3(config, 62, **{"embedding_length": 40})["query_pre_attn_scalar"] == 10
+    assert gemma3(config, 62, embedding_length=40)["query_pre_attn_scalar"] == 10
 
 
 @pytest.mark.parametrize("turned", [1, 29, 49, 98, 126, 127])

@@ -16,7 +16,9 @@ QUANTIZED = [name for name, kind in BY_NAME.items() if kind.scheme is not None]
 
 def method(types, activations="none", **more):
     config = {"quant_method": "gguf", "types": types, **more}
-    return GGUF(Settings(plugin="quant-gguf", values={"activations": activations}), config, model_config("gguf", config))
+    return GGUF(
+        Settings(plugin="quant-gguf", values={"activations": activations}), config, model_config("gguf", config)
+    )
 
 
 @pytest.mark.parametrize("name", QUANTIZED)

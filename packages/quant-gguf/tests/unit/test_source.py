@@ -31,7 +31,7 @@ def test_a_folder_in_hugging_faces_form(path, tmp_path):
     assert json.loads((folder / "generation_config.json").read_text()) == {"bos_token_id": 1, "eos_token_id": [2]}
     tokenizer = Tokenizer.from_folder(folder)
     assert tokenizer.encode("ab") == [1, 262, 261]  # <s>, a with the space before it, b
-    assert sorted(GGUFReader(folder).names())[0] == "model.embed_tokens.weight"
+    assert min(GGUFReader(folder).names()) == "model.embed_tokens.weight"
     assert (folder / path.name).samefile(path)
 
 
@@ -48,11 +48,11 @@ def test_it_is_made_once_and_again_when_the_file_changes(path, monkeypatch):
     assert (second / "tokenizer.json").is_file()
 
 
-def test_what_was_interrupted_is_made_whole(path):
+def test_a_folder_that_is_no_model_is_not_written_over(path):
     folder = resolve(path)
     (folder / "config.json").unlink()
     with pytest.raises(ModelNotFoundError, match="cannot be stored"):
-        resolve(path)  # a folder of others is not overwritten
+        resolve(path)
 
 
 def test_all_parts_of_a_model(tmp_path, monkeypatch):

@@ -18,7 +18,9 @@ def parts(vocabulary: Vocabulary) -> dict[str, Any]:
         UnsupportedModelError: the file has no scores.
     """
     if not vocabulary.scores:
-        raise UnsupportedModelError("the file has no tokenizer.ggml.scores, which a tokenizer of the kind 'llama' needs")
+        raise UnsupportedModelError(
+            "the file has no tokenizer.ggml.scores, which a tokenizer of the kind 'llama' needs"
+        )
     prefix = vocabulary.flag("add_space_prefix", otherwise=True)
     replace = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
     normalizers = [{"type": "Prepend", "prepend": SPACE}, replace] if prefix else [replace]

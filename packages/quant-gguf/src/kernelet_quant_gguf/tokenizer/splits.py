@@ -24,8 +24,10 @@ _GPT4O = rf"{_CASES % (f'{_SHORT_WORDS}?', f'{_SHORT_WORDS}?')}|\p{{N}}{{1,3}}|{
 _DEEPSEEK3 = (
     r"\p{N}{1,3}",
     "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
-    r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"
-    r"| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    (
+        r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"
+        r"| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    ),
 )
 _DEEPSEEK_LETTERS = (
     "[A-Za-z\u00b5\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u01ba\u01bc-\u01bf\u01c4-\u0293\u0295-\u02af\u0370-\u0373"
@@ -93,9 +95,7 @@ SPLITS: Mapping[str, Split] = MappingProxyType(
         **dict.fromkeys(("qwen2", "deepseek-r1-qwen"), Split(expressions=(_QWEN2,), normalizer="NFC")),
         **dict.fromkeys(("stablelm2", "hunyuan", "megrez", "solar-open"), Split(expressions=(_QWEN2,))),
         **dict.fromkeys(("gpt-2", "phi-2", "mpt", "olmo", "jais", "trillion", "exaone4", "gigachat"), _GPT2),
-        **dict.fromkeys(
-            ("smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"), _DIGITS
-        ),
+        **dict.fromkeys(("smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"), _DIGITS),
         "tekken": Split(expressions=(_TEKKEN,), ignore_merges=True, bos=True),
         **dict.fromkeys(("gpt-4o", "llama4"), Split(expressions=(_GPT4O,))),
         "deepseek-llm": Split(expressions=_DEEPSEEK),
@@ -111,10 +111,12 @@ def split_of(name: str | None) -> Split:
     Raises:
         UnsupportedModelError: it is not known.
     """
-    if name in SPLITS:
+    if name is not None and name in SPLITS:
         return SPLITS[name]
     served = ", ".join(sorted(SPLITS))
-    said = "does not say how its tokenizer cuts a text (tokenizer.ggml.pre)" if name in {None, "default"} else (
-        f"has a tokenizer that cuts a text as {name!r} does, which is not served"
+    said = (
+        "does not say how its tokenizer cuts a text (tokenizer.ggml.pre)"
+        if name in {None, "default"}
+        else (f"has a tokenizer that cuts a text as {name!r} does, which is not served")
     )
     raise UnsupportedModelError(f"the file {said}; served are {served}: convert the model again, or use its checkpoint")

@@ -82,7 +82,7 @@ class Vocabulary:
         index = self.fields.get(f"tokenizer.ggml.{role}_token_id")
         return int(index) if index is not None and 0 <= index < len(self.tokens) else None
 
-    def flag(self, name: str, otherwise: bool) -> bool:  # noqa: FBT001 - a default
+    def flag(self, name: str, otherwise: bool) -> bool:
         """What the file says of a switch."""
         return bool(self.fields.get(f"tokenizer.ggml.{name}", otherwise))
 
@@ -161,5 +161,7 @@ class Vocabulary:
             "type": "TemplateProcessing",
             "single": around("A"),
             "pair": around("A", "B"),
-            "special_tokens": {token: {"id": token, "ids": [index], "tokens": [token]} for token, index in named.items()},
+            "special_tokens": {
+                token: {"id": token, "ids": [index], "tokens": [token]} for token, index in named.items()
+            },
         }

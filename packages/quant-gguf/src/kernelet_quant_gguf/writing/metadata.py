@@ -65,7 +65,9 @@ _UNSAID = frozenset(
 )
 """Keys that change what a model computes: where a file would say something else than config.json, it is refused."""
 
-_ONE = frozenset({"embedding_multiplier", "residual_multiplier", "logits_scaling", "logit_scale", "decoder_sparse_step"})
+_ONE = frozenset(
+    {"embedding_multiplier", "residual_multiplier", "logits_scaling", "logit_scale", "decoder_sparse_step"}
+)
 
 
 def architecture_for(config: Mapping[str, Any]) -> Architecture:
@@ -114,9 +116,14 @@ def check(architecture: Architecture, config: Mapping[str, Any], back: Mapping[s
         UnsupportedModelError: they would not compute the same; names the key.
     """
     for key in sorted(_UNSAID & config.keys()):
-        ours, theirs = _plain(key, config, config[key]), _plain(key, back, back.get(key, back.get(_OTHERWISE.get(key, key))))
+        ours, theirs = (
+            _plain(key, config, config[key]),
+            _plain(key, back, back.get(key, back.get(_OTHERWISE.get(key, key)))),
+        )
         same = ours == theirs or (
-            isinstance(ours, int | float) and isinstance(theirs, int | float) and math.isclose(ours, theirs, rel_tol=1e-6)
+            isinstance(ours, int | float)
+            and isinstance(theirs, int | float)
+            and math.isclose(ours, theirs, rel_tol=1e-6)
         )
         if not same:
             raise UnsupportedModelError(
@@ -210,4 +217,3 @@ def _bands(full: Mapping[str, Any], theta: float, size: int, original: int) -> l
         kept = min(max((turns - low) / (high - low), 0.0), 1.0)
         found.append(1.0 / (kept + (1 - kept) / factor))
     return found
-

@@ -68,7 +68,9 @@ def plan(architecture: Architecture, names: Iterable[str], heads: tuple[int, int
         if expert is not None:
             experts.setdefault(file_name, {})[int(expert)] = name
         offset = architecture.norm_offset if name.endswith("norm.weight") else 0.0
-        planned = found.setdefault(file_name, Planned(file_name, module, [], order_of(architecture, module, *heads), offset))
+        planned = found.setdefault(
+            file_name, Planned(file_name, module, [], order_of(architecture, module, *heads), offset)
+        )
         planned.sources.append(name)
     for file_name, numbered in experts.items():
         if sorted(numbered) != list(range(len(numbered))):

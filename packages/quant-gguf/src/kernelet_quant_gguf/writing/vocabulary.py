@@ -98,7 +98,7 @@ def _adds_space(path: Path, said: Mapping[str, Any]) -> bool:
     if not kinds and pre.get("type") == "Metaspace" and pre.get("replacement") == SPACE:
         return bool(pre.get("prepend_scheme", "always") != "never")
     if kinds in (["Prepend", "Replace"], ["Replace"]) and pre.get("type") in {None, "Split"}:
-        return kinds[0] == "Prepend"
+        return "Prepend" in kinds
     raise UnsupportedModelError(f"{path}: its normalizer {kinds} and pre-tokenizer {pre.get('type')} cannot be written")
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import json
 
 import pytest
@@ -30,7 +31,7 @@ def merged(text, given_scores):
     ids = {token: index for index, token in enumerate(ALL)}
     parts = list(SPACE + text.replace(" ", SPACE))
     while True:
-        pairs = [(ids.get(one + other), place) for place, (one, other) in enumerate(zip(parts, parts[1:], strict=False))]
+        pairs = [(ids.get(one + other), place) for place, (one, other) in enumerate(itertools.pairwise(parts))]
         best = max(((given_scores[index], -place) for index, place in pairs if index is not None), default=None)
         if best is None:
             break

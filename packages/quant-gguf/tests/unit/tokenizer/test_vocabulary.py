@@ -38,7 +38,7 @@ def test_all_ends_of_a_message():
 
 def around(found):
     def text(part):
-        (kind, said), = part.items()
+        ((_kind, said),) = part.items()
         return said["id"]
 
     return found and [text(part) for part in found["single"]]
@@ -78,6 +78,10 @@ def test_a_token_that_is_there_twice_is_refused():
 
 
 def test_special_tokens_of_phi_3_take_the_spaces_after_them():
-    given = {"general.architecture": "phi3", "tokenizer.ggml.model": "llama", "tokenizer.ggml.tokens": ["<s>", "<|end|>"]}
+    given = {
+        "general.architecture": "phi3",
+        "tokenizer.ggml.model": "llama",
+        "tokenizer.ggml.tokens": ["<s>", "<|end|>"],
+    }
     found = Vocabulary.of(given | {"tokenizer.ggml.token_type": [3, 3]})
     assert [token["rstrip"] for token in found.added_tokens()] == [False, True]

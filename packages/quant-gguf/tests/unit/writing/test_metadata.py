@@ -9,7 +9,8 @@ from gguf_families import BANDS, LONG
 from kernelet.errors import UnsupportedModelError
 from kernelet.layers.rope_scaling import RopeParameters, inverse_frequencies
 from kernelet_quant_gguf.architectures import SERVED
-from kernelet_quant_gguf.ropes import FACTORS, LONG as LONG_NAME, SHORT
+from kernelet_quant_gguf.ropes import FACTORS, SHORT
+from kernelet_quant_gguf.ropes import LONG as LONG_NAME
 from kernelet_quant_gguf.writing.metadata import architecture_for, check, fields_of
 
 LLAMA = {

@@ -50,7 +50,11 @@ def test_it_reads_back(folder):
 
 def test_ends_of_messages_and_templates_beside(folder):
     change(folder, "generation_config.json", eos_token_id=[2, 5, 7])
-    change(folder, "tokenizer_config.json", chat_template=[{"name": "default", "template": "a"}, {"name": "rag", "template": "b"}])
+    change(
+        folder,
+        "tokenizer_config.json",
+        chat_template=[{"name": "default", "template": "a"}, {"name": "rag", "template": "b"}],
+    )
     said = tokenizer_fields(folder, 64)
     assert (said["tokenizer.ggml.eot_token_id"], said["tokenizer.ggml.eom_token_id"]) == (5, 7)
     assert (said["tokenizer.chat_template.rag"], said["tokenizer.chat_templates"]) == ("b", ["rag"])
@@ -92,7 +96,9 @@ def test_sentencepiece(sentencepiece):
 @given(text=st.text(alphabet="ab \u00e9", max_size=12))
 def test_sentencepiece_reads_back(sentencepiece, text):
     before = tokenizers.Tokenizer.from_file(str(sentencepiece / "tokenizer.json"))
-    after = tokenizers.Tokenizer.from_str(json.dumps(tokenizer_json(Vocabulary.of(tokenizer_fields(sentencepiece, 264)))))
+    after = tokenizers.Tokenizer.from_str(
+        json.dumps(tokenizer_json(Vocabulary.of(tokenizer_fields(sentencepiece, 264))))
+    )
     assert after.encode(text).ids == before.encode(text).ids
 
 
