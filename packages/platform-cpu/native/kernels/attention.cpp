@@ -113,13 +113,16 @@ struct Task {
   void take_scales(int64_t block, int64_t from, int64_t to) {
     const int64_t tokens = layer.block_size;
     for (int64_t key = 0; key < kKeyBlock; ++key) key_scales[key] = value_scales[key] = 0;
-    for (int64_t position = from; position < to; ++position) {
-      const E* scales = page_at(position) + 2 * layer.size * tokens;
-      float key, value;
-      std::memcpy(&key, scales + position % tokens * sizeof(float), sizeof(float));
-      std::memcpy(&value, scales + (tokens + position % tokens) * sizeof(float), sizeof(float));
-      key_scales[position - block] = key;
-      value_scales[position - block] = value;
+    for (int64_t start = from, stop; start < to; start = stop) {
+      const int64_t offset = start % tokens;
+      stop = smaller(start - offset + tokens, to);
+      const E* scales = page_at(start) + 2 * layer.size * tokens + offset * static_cast<int64_t>(sizeof(float));
+      float held[kKeyBlock];
+      const size_t bytes = static_cast<size_t>(stop - start) * sizeof(float);
+      std::memcpy(held, scales, bytes);
+      for (int64_t i = 0; i < stop - start; ++i) key_scales[start - block + i] = held[i];
+      std::memcpy(held, scales + tokens * static_cast<int64_t>(sizeof(float)), bytes);
+      for (int64_t i = 0; i < stop - start; ++i) value_scales[start - block + i] = held[i];
     }
   }
 
