@@ -92,32 +92,30 @@ def _rows_of_blocks(name: str, rows: Tensor, height: int) -> Tensor:
     return found
 
 
-def stack(scheme: WeightScheme, names: Sequence[str], pieces: Sequence[Canonical]) -> dict[str, Tensor]:
-    """Puts the rows of several modules below each other; the result's scheme is ``a_row`` of theirs.
+def are_apart(pieces: Sequence[Canonical]) -> bool:
+    """Whether weights of one input cannot be one, since each has an order or a scale of its own for it."""
+    first = pieces[0]
+    return any(not torch.equal(first[key], one[key]) for key in OF_THE_INPUT if key in first for one in pieces)
+
+
+def in_rows(scheme: WeightScheme, piece: Canonical) -> dict[str, Tensor]:
+    """Tensors of ``a_row`` of their scheme."""
+    rows = len(piece["weight"])
+    whole = {name for name, block in levels(scheme).items() if block[0] == 0}
+    return {key: value.expand(rows, -1) if key in whole else value for key, value in piece.items()}
+
+
+def stack(scheme: WeightScheme, pieces: Sequence[Canonical]) -> dict[str, Tensor]:
+    """Puts the rows of several modules below each other; the result's scheme is ``a_row`` of theirs, if there are some.
 
     Args:
         scheme: How each is stored; blocks of several rows must fill all of them but the last.
-        names: Names of the modules, for messages.
-        pieces: Their canonical tensors.
-
-    Raises:
-        UnsupportedModelError: their inputs are permuted or scaled differently.
+        pieces: Their canonical tensors, which are not ``are_apart``.
     """
     if len(pieces) == 1:
         return dict(pieces[0])
-    stacked: dict[str, Tensor] = {}
-    whole = {name for name, block in levels(scheme).items() if block[0] == 0}
-    for key, first in pieces[0].items():
-        each = [piece[key] for piece in pieces]
-        if key in OF_THE_INPUT:
-            if any(not torch.equal(first, other) for other in each):
-                raise UnsupportedModelError(
-                    f"{', '.join(names)} are computed as one weight, and each has a {key} of its own"
-                )
-            stacked[key] = first
-        elif key in whole:
-            counts = [len(piece["weight"]) for piece in pieces]
-            stacked[key] = torch.cat([value.expand(count, -1) for value, count in zip(each, counts, strict=True)])
-        else:
-            stacked[key] = torch.cat(each)
-    return stacked
+    rows = [in_rows(scheme, piece) for piece in pieces]
+    return {
+        key: first if key in OF_THE_INPUT else torch.cat([piece[key] for piece in rows])
+        for key, first in rows[0].items()
+    }

@@ -59,6 +59,7 @@ class Linear(Layer):
 
     def finish(self) -> None:
         self.prepared = self.served.prepare()
+        self.kernel = self.served.kernel
         if self.bias_weight is not None:
             self.bias = self.bias_weight.take()
 

@@ -123,6 +123,7 @@ class Experts(Layer):
     def finish(self) -> None:
         self.prepared_up = self.up_served.prepare()
         self.prepared_down = self.down_served.prepare()
+        self.up_kernel, self.down_kernel = self.up_served.kernel, self.down_served.kernel
 
     def forward(self, x: Tensor, expert: int) -> Tensor:
         """[rows, hidden] -> this rank's part of the sum, [rows, hidden], for rows of one expert."""

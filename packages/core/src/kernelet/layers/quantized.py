@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Container, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from kernelet.contracts.quant import QuantLayer
 from kernelet.errors import PluginError, UnsupportedModelError, WeightsError
-from kernelet.layers.canonical import Canonical, share, stack
+from kernelet.layers.canonical import Canonical, are_apart, in_rows, share, stack
 from kernelet.layers.context import ModelContext
 from kernelet.layers.kernels import Served, Use
 from kernelet.layers.stored import make_canonical, stack_experts
 from kernelet.layers.weights import Weight
 
+logger = logging.getLogger("kernelet.worker")
+
 KIND = ".weight"
 """Ending of the name of an unquantized weight."""
+
+
+class Apart(NamedTuple):
+    """What one kernel made of modules that cannot be one weight, and how many rows each has."""
+
+    prepared: tuple[Any, ...]
+    rows: tuple[int, ...]
 
 
 class StoredWeight(Weight):
@@ -87,15 +98,34 @@ class StoredWeight(Weight):
         cut = share(layer.name, self._served.own, made, self._rows_of(layer, names, transform), columns)
         self._made[names[0], expert or 0] = {name: tensor.to(self.device) for name, tensor in cut.items()}
 
+    def prepare(self, served: Served) -> Any:
+        """What the kernel computes with; ``Apart`` where modules have an order or a scale of the input of their own."""
+        if self.kept is not None and self.kept.found:
+            return self.kept.restore()
+        self._check_whole()
+        if not any(are_apart(pieces) for pieces in self._pieces_of_experts()):
+            return super().prepare(served)
+        own, experts = self._served.own, self._pieces_of_experts()
+        self._made = {}
+        rows = tuple(len(piece["weight"]) for piece in experts[0])
+        names = ", ".join(module.layer.name for module in self._served.modules[: len(rows)])
+        logger.info("%s: %s are computed apart, since their inputs are", self.name, names)
+        columns = [[in_rows(own, piece) for piece in column] for column in zip(*experts, strict=True)]
+        made = [stack_experts(column) if self.experts else column[0] for column in columns]
+        return Apart(tuple(served.kernel.prepare(tensors) for tensors in made), rows)
+
     def canonical(self, served: Served) -> Canonical:
         self._check_whole()
-        made, self._made = self._made, {}
-        modules = [module.layer.name for module in self._served.modules]
-        each = [
-            stack(self._served.own, modules, [made[part, expert] for part in self.parts if (part, expert) in made])
-            for expert in range(self.experts or 1)
-        ]
+        each = [stack(self._served.own, pieces) for pieces in self._pieces_of_experts()]
+        self._made = {}
         return stack_experts(each) if self.experts else each[0]
+
+    def _pieces_of_experts(self) -> list[list[dict[str, Tensor]]]:
+        """Canonical tensors of modules, in the order of the rows, of each expert."""
+        made = self._made
+        return [
+            [made[part, expert] for part in self.parts if (part, expert) in made] for expert in range(self.experts or 1)
+        ]
 
     def take(self) -> Tensor:
         """There is no tensor to take."""

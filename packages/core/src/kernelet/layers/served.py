@@ -8,7 +8,7 @@ from kernelet.contracts.op import WeightKernel, WeightScheme
 from kernelet.layers.context import ModelContext
 from kernelet.layers.kept import Kept
 from kernelet.layers.kernels import Served, Use, serve
-from kernelet.layers.quantized import KIND, MixedWeight, StoredWeight
+from kernelet.layers.quantized import KIND, Apart, MixedWeight, StoredWeight
 from kernelet.layers.side_by_side import SideBySide
 from kernelet.layers.weights import Weight
 
@@ -38,13 +38,24 @@ class ServedWeight:
         return self.groups[0].scheme
 
     def prepare(self) -> Any:
-        """What the kernel computes with, made of what was written.
+        """What the kernel computes with, made of what was written; ``kernel`` may be another one afterwards.
 
         Raises:
             WeightsError: if part of it was never written.
         """
-        prepared = tuple(piece.prepare(one) for piece, one in zip(self.weight.pieces, self.groups, strict=True))
-        return prepared[0] if len(prepared) == 1 else prepared
+        kernels: list[WeightKernel] = []
+        rows: list[int] = []
+        prepared: list[Any] = []
+        for piece, one in zip(self.weight.pieces, self.groups, strict=True):
+            made = piece.prepare(one)
+            found = made if isinstance(made, Apart) else Apart((made,), (piece.shape[-2],))
+            kernels += [one.kernel] * len(found.rows)
+            rows += found.rows
+            prepared += found.prepared
+        if len(prepared) == 1:
+            return prepared[0]
+        self.kernel = SideBySide(kernels, rows)
+        return tuple(prepared)
 
 
 def _weight(context: ModelContext, use: Use, served: Served) -> Weight:

@@ -14,7 +14,7 @@ from torch import Tensor
 from kernelet.contracts.op import WeightScheme
 from kernelet.contracts.quant import QuantizationMethod, QuantLayer
 from kernelet.errors import KerneletError, PluginError
-from kernelet.layers.canonical import Canonical, blocks, form, stack
+from kernelet.layers.canonical import Canonical, are_apart, blocks, form, stack
 
 SCALE_BYTES: Mapping[str, int] = MappingProxyType({"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2})
 """Of a scale; of other dtypes 1."""
@@ -102,7 +102,10 @@ def quantize(
         make_canonical(method, module.layer, {"weight": piece}, tuple(piece.shape))
         for module, piece in zip(modules, pieces, strict=True)
     ]
-    return stack(scheme, [module.layer.name for module in modules], made)
+    if are_apart(made):
+        names = ", ".join(module.layer.name for module in modules)
+        raise PluginError(f"{_name(method)} gives {names} inputs of their own, which are computed as one weight")
+    return stack(scheme, made)
 
 
 def stack_experts(experts: Iterable[Canonical]) -> dict[str, Tensor]:

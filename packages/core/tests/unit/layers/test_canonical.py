@@ -8,7 +8,7 @@ from hypothesis import given
 
 from kernelet.contracts.op import ScaleLevel, WeightScheme
 from kernelet.errors import UnsupportedModelError
-from kernelet.layers.canonical import a_row, blocks, form, levels, share, stack
+from kernelet.layers.canonical import a_row, are_apart, blocks, form, in_rows, levels, share, stack
 from kernelet.testing.weight_kernel import dequantize, make_weights
 
 
@@ -99,26 +99,35 @@ def test_permuted_inputs_are_not_shared():
 def test_stacked_weights_stand_for_each(name):
     scheme = SCHEMES[name]
     made = [weights(scheme, (rows, 10), rows) for rows in (3, 6, 2)]
-    whole = stack(scheme, ["a", "b", "c"], made)
+    whole = stack(scheme, made)
     expected = torch.cat([dequantize(one, scheme) for one in made])
+    assert not are_apart(made)
     assert torch.equal(dequantize(whole, a_row(scheme)), expected)
-    assert stack(scheme, ["a"], made[:1]) == made[0]
+    assert stack(scheme, made[:1]) == made[0]
 
 
-def test_what_belongs_to_the_input_is_shared():
+@pytest.mark.parametrize("name", SCHEMES)
+def test_scales_of_a_row(name):
+    scheme = SCHEMES[name]
+    made = weights(scheme, (6, 10))
+    rows = in_rows(scheme, made)
+    assert {key: tuple(tensor.shape) for key, tensor in rows.items()} == form(a_row(scheme), (6, 10))
+    assert torch.equal(dequantize(rows, a_row(scheme)), dequantize(made, scheme))
+
+
+def test_an_order_of_the_input_is_shared():
     scheme = SCHEMES["permuted"]
     first, second = weights(scheme, (3, 10), 1), weights(scheme, (2, 10), 2)
     same = second | {"permutation": first["permutation"]}
-    whole = stack(scheme, ["a", "b"], [first, same])
+    whole = stack(scheme, [first, same])
     assert torch.equal(dequantize(whole, scheme), torch.cat([dequantize(one, scheme) for one in (first, same)]))
-    other = second | {"permutation": first["permutation"].flip(0)}
-    with pytest.raises(UnsupportedModelError, match=r"a, b are computed as one weight, and each has a permutation"):
-        stack(scheme, ["a", "b"], [first, other])
+    assert not are_apart([first, same])
+    assert are_apart([first, same, second | {"permutation": first["permutation"].flip(0)}])
 
 
 def test_scales_of_inputs_are_shared():
     static = msgspec.structs.replace(SCHEMES["a scale a row"], activation="static", activation_element="int8")
     pieces = [weights(SCHEMES["a scale a row"], (2, 5)) | {"input_scale": torch.tensor(scale)} for scale in (0.5, 0.25)]
-    assert stack(static, ["a", "b"], [pieces[0]] * 2)["input_scale"] == 0.5
-    with pytest.raises(UnsupportedModelError, match="each has a input_scale of its own"):
-        stack(static, ["a", "b"], pieces)
+    assert stack(static, [pieces[0]] * 2)["input_scale"] == 0.5
+    assert are_apart(pieces)
+    assert not are_apart(pieces[:1])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import msgspec
 import pytest
 import torch
@@ -145,6 +147,38 @@ def test_experts_whose_parts_are_stored_differently():
     found, expected = both(experts, targets_of_experts, shapes, schemes)
     assert torch.equal(torch.cat(found.prepared_up, 1), expected.prepared_up)
     torch.testing.assert_close(found.forward(X, 2), expected.forward(X, 2))
+
+
+def test_modules_with_an_order_of_the_input_of_their_own(caplog):
+    shapes = dict.fromkeys(["m.q", "m.k", "m.v"], (16, HIDDEN))
+    with caplog.at_level(logging.INFO):
+        found, expected = both(qkv, parts_of, shapes, dict.fromkeys(shapes, PERMUTED))
+    assert "m.qkv.weight: m.q, m.k, m.v are computed apart" in caplog.text
+    assert (len(found.served.groups), len(found.prepared)) == (1, 3)
+    assert torch.equal(torch.cat(found.prepared), expected.prepared)
+    torch.testing.assert_close(found.forward(X), expected.forward(X))
+
+
+def test_modules_with_one_order_of_the_input():
+    shapes = dict.fromkeys(["m.q", "m.k", "m.v"], (16, HIDDEN))
+    schemes = dict.fromkeys(shapes, PERMUTED)
+    stored, _ = random_checkpoint(shapes, schemes)
+    stored |= {f"m.{part}.permutation": stored["m.q.permutation"] for part in "kv"}
+    layer = qkv(quantized_context(schemes))
+    assert isinstance(loaded(layer, parts_of(layer), stored).prepared, torch.Tensor)
+
+
+def test_experts_with_scales_of_inputs_of_their_own():
+    static = msgspec.structs.replace(WHOLE, activation="static", activation_element="e4m3fn")
+    shapes = {f"m.{expert}.{part}": shape for expert in range(3) for part, shape in SHAPES.items()}
+    stored, weights = random_checkpoint(shapes, dict.fromkeys(shapes, WHOLE))
+    stored |= {f"{name}.input_scale": torch.tensor(0.5 + len(name) % 2) for name in shapes}
+    layer, twin = experts(quantized_context(dict.fromkeys(shapes, static))), experts(make_context(dtype=torch.float64))
+    stored["m.1.up.input_scale"] = torch.tensor(0.25)
+    found, expected = loaded(layer, targets_of_experts(layer), stored), loaded(twin, targets_of_experts(twin), weights)
+    assert torch.equal(torch.cat(found.prepared_up, 1), expected.prepared_up)
+    assert torch.equal(found.prepared_down, expected.prepared_down)
+    torch.testing.assert_close(found.forward(X, 1), expected.forward(X, 1))
 
 
 @pytest.mark.parametrize("rank, size", [(0, 1), (1, 2)])
