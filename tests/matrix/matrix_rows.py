@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,10 @@ class Row:
     Attributes:
         name: Unique.
         wheels: Folders of distributions (or wheels), relative to the root; nothing else of ours is installed.
-        shows: ``reference``: its tokens are the truth for rows with its checkpoint; ``same tokens``, ``other tokens``:
+        shows: ``reference``: its tokens are the truth for rows with its ``truth``; ``same tokens``, ``other tokens``:
             compared with those; ``refused``: the engine does not start.
         checkpoint: Which tiny random model; a key of ``matrix_checkpoints.WRITERS``.
+        truth: Rows of one name here are compared with each other; the checkpoint's unless something else is named.
         options: Of ``LLM``, beside those that all rows have; in a text, ``{folder}`` is a folder of the row's own and
             ``{files}`` one with files that rows share, see ``matrix_checkpoints.files``.
         model: Where the model lies if not in the checkpoint's folder.
@@ -43,6 +45,7 @@ class Row:
     wheels: tuple[str, ...]
     shows: str
     checkpoint: str = "tiny"
+    truth: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     model: str = "{checkpoint}"
     prepare: tuple[Sequence[str], ...] = ()
@@ -54,6 +57,11 @@ class Row:
     error: str = ""
     says: str = ""
     long: bool = False
+
+    @property
+    def group(self) -> str:
+        """Of the rows that are compared with each other."""
+        return self.truth or self.checkpoint
 
     @property
     def plugins(self) -> list[str]:
@@ -77,7 +85,7 @@ class Matrix:
 
     def reference_of(self, row: Row) -> Row:
         """The row whose tokens are the truth for another."""
-        return next(one for one in self.rows if one.shows == REFERENCE and one.checkpoint == row.checkpoint)
+        return next(one for one in self.rows if one.shows == REFERENCE and one.group == row.group)
 
     def same_set(self, row: Row) -> tuple[Row, ...]:
         """All rows with the same wheels: they share an environment and a process."""
@@ -93,14 +101,16 @@ def read(path: Path = TABLE) -> Matrix:
     """
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     sets = table["sets"]
-    rows = tuple(_row(sets, **entry) for entry in table["row"])
+    rows = tuple(_row(sets, **entry) for entry in table["row"]) + tuple(
+        row for grid in table.get("grid", ()) for row in _grid(sets, **grid)
+    )
     if len({row.name for row in rows}) < len(rows):
         raise ValueError("two rows have one name")
     for row in rows:
         _check(row)
-    truths = [row.checkpoint for row in rows if row.shows == REFERENCE]
-    if len(set(truths)) < len(truths) or {row.checkpoint for row in rows if row.shows in {SAME, OTHER}} - set(truths):
-        raise ValueError("every checkpoint of a row that generates needs one reference row")
+    truths = [row.group for row in rows if row.shows == REFERENCE]
+    if len(set(truths)) < len(truths) or {row.group for row in rows if row.shows in {SAME, OTHER}} - set(truths):
+        raise ValueError("every checkpoint (or truth) of a row that generates needs one reference row")
     return Matrix(rows, table["options"], table["settings"])
 
 
@@ -108,6 +118,25 @@ def _row(sets: Mapping[str, Sequence[str]], wheels: Sequence[str], **entry: Any)
     named = [wheel for one in wheels for wheel in sets.get(one, (one,))]
     lists = {key: tuple(value) for key, value in entry.items() if isinstance(value, list)}
     return Row(wheels=tuple(named), **{**entry, **lists})
+
+
+def _grid(sets: Mapping[str, Sequence[str]], axes: Sequence[Mapping[str, Mapping[str, Any]]]) -> Iterator[Row]:
+    """A row for each choice of one part of every axis; parts are named, and add up to the row."""
+    for choice in product(*(axis.items() for axis in axes)):
+        entry: dict[str, Any] = {"name": ", ".join(name for name, _ in choice)}
+        for _, part in choice:
+            for key, value in part.items():
+                known = entry.get(key)
+                entry[key] = value if known is None else _added(known, value)
+        yield _row(sets, **entry)
+
+
+def _added(known: Any, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {**known, **value}
+    if isinstance(value, list):
+        return [*known, *value]
+    return f"{known}, {value}" if isinstance(value, str) else known or value
 
 
 def _set(row: Row) -> tuple[set[str], set[str]]:

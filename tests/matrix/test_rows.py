@@ -68,6 +68,30 @@ def test_what_says_nothing_is_refused(tmp_path, row, error):
         table(tmp_path, row)
 
 
+def test_a_grid_has_a_row_for_each_choice(tmp_path):
+    path = tmp_path / "matrix.toml"
+    path.write_text(
+        HEAD
+        + REFERENCE
+        + """
+[[grid]]
+[[grid.axes]]
+x = { wheels = ["base"], truth = "x", options = { a = 1 } }
+y = { wheels = ["base"], truth = "y", long = true }
+[[grid.axes]]
+alone = { shows = "reference", long = false }
+crowded = { shows = "same tokens", wheels = ["packages/z"], options = { b = 2 } }
+"""
+    )
+    matrix = read(path)
+    _, first, second, third, fourth = matrix.rows
+    assert [row.name for row in matrix.rows[1:]] == ["x, alone", "x, crowded", "y, alone", "y, crowded"]
+    assert (first.shows, first.group, first.options, first.long) == ("reference", "x", {"a": 1}, False)
+    assert (second.wheels, second.options) == (("packages/core", "packages/p", "packages/z"), {"a": 1, "b": 2})
+    assert third.long
+    assert fourth.long
+
+
 def test_an_unknown_key_is_refused(tmp_path):
     with pytest.raises(TypeError, match="colour"):
         table(tmp_path, 'name = "a"\nwheels = []\nshows = "same tokens"\ncolour = "red"')
