@@ -12,6 +12,7 @@ from kernelet.errors import ConfigError, PluginError, SelectionError, Unsupporte
 from kernelet.worker.kv_cache import KVCaches
 from kernelet.worker.kv_quantization import KVQuantization, make_kv_quantization
 
+SCALES = "scales of a KV cache that the checkpoint has"
 OFFER = KVCacheOffer(name="eight", target="method")
 
 
@@ -115,14 +116,13 @@ def test_what_is_missing_or_of_no_use_is_said(tmp_path, layers, caplog):
     given, said = give(kept, layers, {"layers.1.k_scale": 0.5, "layers.0.k_scale": 1.0, "x.v_scale": 1.0}, caplog)
     assert given == [None, (0.5, 2.0), (1.0, 1.0)]
     assert said == [
-        "--kv-cache-dtype eight has no use for scales of a KV cache that the checkpoint has: "
-        "layers.0.k_scale and 1 more",
+        f"--kv-cache-dtype eight has no use for {SCALES}: layers.0.k_scale and 1 more",
         "--kv-cache-dtype eight: the checkpoint has no scales for layers.2: 1 is taken",
     ]
     nothing = KVQuantization("", None)
     stored = {"layers.1.k_scale": 0.5}
     assert give(nothing, layers, stored, caplog)[1] == [
-        "without --kv-cache-dtype nothing uses scales of a KV cache that the checkpoint has: layers.1.k_scale"
+        f"without --kv-cache-dtype nothing uses {SCALES}: layers.1.k_scale"
     ]
     assert give(nothing, layers, stored, caplog, warn=False)[1] == []
 

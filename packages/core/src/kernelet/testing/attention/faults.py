@@ -14,6 +14,8 @@ from torch import Tensor
 from kernelet.contracts.attention import AttentionBatch, AttentionOffer, AttentionSpec
 from kernelet.contracts.cache import FullAttentionSpec
 from kernelet.contracts.offer import Settings
+from kernelet.testing.attention.kept import FORMS
+from kernelet.testing.attention.kept_faults import KEPT_PLANTED
 from kernelet.testing.attention.layers import AttentionCapabilities
 from kernelet.testing.attention.reference import SlowAttention, attend
 from kernelet.testing.attention.suite import AttentionSuite
@@ -23,7 +25,7 @@ from kernelet.testing.offered import Offered
 SETTINGS = Settings(plugin="faulty")
 
 
-def suite_of(attention: type[Any]) -> type[AttentionSuite]:
+def suite_of(attention: type[Any], cache_dtypes: tuple[str, ...] = ()) -> type[AttentionSuite]:
     """The suite as the author of that attention writes it."""
 
     class Faulty(AttentionSuite):
@@ -39,6 +41,7 @@ def suite_of(attention: type[Any]) -> type[AttentionSuite]:
                 kinds=frozenset({"full", "sliding"}),
                 soft_cap=True,
                 sinks=True,
+                cache_dtypes=cache_dtypes,
             )
             return Offered(offer=offer, settings=SETTINGS, target=attention)
 
@@ -283,4 +286,8 @@ _PLANTED: tuple[tuple[str, type[Any], str], ...] = (
     ("fails-without-tokens", NeverEmpty, "a step without tokens must work"),
 )
 
-FAULTS = tuple(Fault(name=name, suite=suite_of(attention), says=says) for name, attention, says in _PLANTED)
+FAULTS = tuple(
+    Fault(name=name, suite=suite_of(attention, forms), says=says)
+    for planted, forms in ((_PLANTED, ()), (KEPT_PLANTED, FORMS))
+    for name, attention, says in planted
+)

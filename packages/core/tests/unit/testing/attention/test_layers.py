@@ -19,6 +19,17 @@ def test_an_offer_of_everything_is_asked_for_everything(layers):
     assert len(asked) == len(set(asked)) == 4 * 2 * 3 * 2
 
 
+def test_caches_of_other_dtypes_are_asked_for_where_they_are_offered():
+    made = of(cache_dtypes=("int8:token_head", "unheard:of"), soft_cap=True, sinks=True)
+    plain = of(soft_cap=True, sinks=True)
+    more = [spec for spec, _ in made.features() if spec not in [one for one, _ in plain.features()]]
+    assert [(spec.cache_form, spec.sinks, spec.window) for spec in more] == [("int8:token_head", True, 12)]
+    assert {spec.cache_form for spec in made.offered()} == {"", "int8:token_head"}
+    (narrow,) = [spec for spec, _ in of(cache_dtypes=("int8:token_head",), kinds=frozenset({"full"})).features()][-1:]
+    assert (narrow.cache_form, narrow.window) == ("int8:token_head", None)
+    assert of().plain(cache_dtype="int8", cache_scales="token_head") is None
+
+
 def test_what_is_not_offered_is_not_asked_for():
     narrow = of(
         dtypes=("bfloat16",),

@@ -3,9 +3,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
+from kernelet.testing.attention.kept import FORMS, SlowKept, changes_of
 from kernelet.testing.attention.pages import Pages, storages_of, tensors_of
 from kernelet.testing.attention.reference import SlowAttention
 from kernelet.testing.attention.steps import cache_spec_of
@@ -88,3 +90,23 @@ def test_what_cannot_be_found(layers):
         Pages(SlowAttention(spec), object(), cache_spec_of(spec), 6, "cpu")
     with pytest.raises(NotImplementedError, match="constant distance"):
         pages_of(Scattered(spec), spec)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_bytes_of_other_caches(layers, form):
+    spec = layers.spec(num_kv_heads=2, head_size=3, block_size=4, dtype="float32", **changes_of(form))
+    attention = SlowKept(spec)
+    cache = attention.allocate_cache(cache_spec_of(spec), 6, "cpu")
+    pages = Pages(attention, cache, cache_spec_of(spec), 6, "cpu", spec.dtype)
+    assert not any(part.any() for part in cache)
+    size = cache_spec_of(spec).page_bytes
+    assert len(pages.read(3)) == size
+    pages.fill(3, 2.0)
+    key, value = attention.seen(cache, np.array([3]), 4, 4)
+    assert (key - 2).abs().max() < 0.1 and (value - 2).abs().max() < 0.1
+    assert not pages.read(1).any()  # what a number looks like was tried there
+    pages.fill(3, float("nan"))
+    assert all(part.isnan().all() for part in attention.seen(cache, np.array([3]), 4, 4))
+    pages.fill_all(6, 1.0)
+    assert torch.equal(pages.read(5), pages.read(1))
+    assert not pages.read(0).any()

@@ -4,15 +4,23 @@ import pytest
 
 from kernelet.contracts.attention import AttentionOffer
 from kernelet.contracts.offer import Settings
-from kernelet.testing.attention import AttentionCapabilities, AttentionSuite, SlowAttention
+from kernelet.testing.attention import AttentionCapabilities, AttentionSuite, SlowKept
+from kernelet.testing.attention.kept import FORMS
 from kernelet.testing.attention.steps import PagedRequests, hold
 from kernelet.testing.offered import Offered
 from kernelet.testing.verdict import ConformanceError
 
 OFFERED = Offered(
-    offer=AttentionOffer(name="slow", target="x:y", kinds=frozenset({"full", "sliding"}), soft_cap=True, sinks=True),
+    offer=AttentionOffer(
+        name="slow",
+        target="x:y",
+        kinds=frozenset({"full", "sliding"}),
+        soft_cap=True,
+        sinks=True,
+        cache_dtypes=FORMS,
+    ),
     settings=Settings(plugin="x"),
-    target=SlowAttention,
+    target=SlowKept,
 )
 
 
