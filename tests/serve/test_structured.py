@@ -19,9 +19,6 @@ null_server = pytest.importorskip("null_server")
 MESSAGES = [{"role": "user", "content": "a"}]
 OPENS = "{% for message in messages %}{{ message['content'] }}{% endfor %}<think>"
 CLOSES = OPENS + "</think>"
-NO_THOUGHT = {str(ord("<")): -100}
-"""A random model does not begin to think again, which it may."""
-NO_THOUGHT_BUT_CALLS = {str(ord("h")): -100}
 
 
 class Answer(pydantic.BaseModel):
@@ -87,7 +84,6 @@ def client(live):
 def ask(client, **fields):
     """A chat whose thought is over."""
     given = {"model": "tiny", "messages": MESSAGES, "max_tokens": 200, "temperature": 1.0}
-    given["logit_bias"] = NO_THOUGHT
     body = {"chat_template": CLOSES} | fields.pop("extra_body", {})
     return client.chat.completions.create(**given | fields, extra_body=body).choices[0]
 
@@ -99,7 +95,6 @@ def test_the_clients_own_parse(client):
             messages=MESSAGES,
             response_format=Answer,
             seed=seed,
-            logit_bias=NO_THOUGHT,
             extra_body={"chat_template": CLOSES},
         ).choices[0]
         assert isinstance(found.message.parsed, Answer)
@@ -112,7 +107,6 @@ def test_the_clients_own_stream(client):
         messages=MESSAGES,
         response_format=Answer,
         seed=5,
-        logit_bias=NO_THOUGHT,
         extra_body={"chat_template": CLOSES},
     ) as stream:
         last = stream.get_final_completion().choices[0]
@@ -139,7 +133,7 @@ def test_responses(client):
     ids=["required", "named", "one"],
 )
 def test_calls_that_must_come(client, fields, names, stream):
-    given = {"model": "tiny", "messages": MESSAGES, "max_tokens": 400, "seed": 3, "logit_bias": NO_THOUGHT_BUT_CALLS}
+    given = {"model": "tiny", "messages": MESSAGES, "max_tokens": 400, "seed": 3}
     given["extra_body"] = {"chat_template": CLOSES}
     if stream:
         with client.chat.completions.stream(**given, **fields) as events:
@@ -236,6 +230,9 @@ def test_who_is_still_thinking_has_not_answered(client):
     assert not hasattr(free, "structured")
 
 
-def test_a_form_and_a_call_exclude_each_other(client):
+def test_a_form_and_a_call_that_must_come_exclude_each_other(client):
     with pytest.raises(openai.BadRequestError, match="leave one out"):
         ask(client, response_format=FORMAT, tools=[TOOL], tool_choice="required")
+    with pytest.raises(openai.BadRequestError, match="leave one out") as caught:
+        ask(client, tools=[TOOL], extra_body={"structured_outputs": {"regex": "a"}})
+    assert caught.value.param == "tools"
