@@ -1,4 +1,4 @@
-"""Perplexity of each way to store and compute weights, on the text of ``data.toml``.
+"""Perplexity of each way to store and compute weights, and to keep keys and values, on the text of ``data.toml``.
 
 The text's first tokens are cut into contexts that do not overlap; each token but a context's first counts once. The
 perplexity is exp of the mean of -log p, with p as the engine reports it for prompts.
@@ -25,6 +25,8 @@ CASES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "float32": {"dtype": "float32"},
         "bfloat16": {"dtype": "bfloat16"},
+        "fp8 KV cache": {"kv_cache_dtype": "fp8"},
+        "int8 KV cache": {"kv_cache_dtype": "int8"},
         "int8": {"quantization": "int8"},
         "int8, head unquantized": {"quantization": "int8", "set": {ONLINE: {"head": "none"}}},
         "int8 weights only": {"quantization": "int8", "set": {ONLINE: {"activations": "none"}}},
