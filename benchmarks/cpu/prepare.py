@@ -12,7 +12,7 @@ import argparse
 import json
 import sys
 
-from peers.workshop import CHART, OURS, Workshop, add_options, chosen, engines, model_folder, prepare_all
+from peers.workshop import CHART, Workshop, add_options, chosen, engines, model_folder, prepare_all
 
 
 def main() -> int:
@@ -20,7 +20,7 @@ def main() -> int:
     add_options(parser)
     options = parser.parse_args()
     names = [*chosen(options.engines, engines(), "--engines"), CHART]
-    missing = prepare_all(Workshop(options.cache, model_folder(options.model)), [n for n in names if n != OURS])
+    missing = prepare_all(Workshop(options.cache, model_folder(options.model)), names)
     print(json.dumps({"missing": missing}, indent=2))
     return 1 if missing else 0
 

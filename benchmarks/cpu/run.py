@@ -30,9 +30,9 @@ from peers import limit
 from peers.engine import EngineError, Peer, Prompts, end_with_terminate, first_token
 from peers.progress import PrepareError
 from peers.report import Result, as_json, markdown, rate_result, start_result
-from peers.rows import ROW_NAMES, ROWS, START, Machine, Row, Weights, best_of, count_weights
+from peers.rows import BYTES_A_WEIGHT, ROW_NAMES, ROWS, START, Machine, Row, Weights, best_of, count_weights
 from peers.rows import limit as row_limit
-from peers.workshop import CHART, OURS, Workshop, add_options, chosen, engines, model_folder, prepare_all
+from peers.workshop import CHART, Workshop, add_options, chosen, engines, model_folder, prepare_all
 from rich.console import Console
 from rich.progress import Progress
 
@@ -172,11 +172,11 @@ def main() -> int:
     rows = chosen(options.rows, ROW_NAMES, "--rows")
     workshop = Workshop(options.cache, model_folder(options.model))
     if options.prepare:
-        prepare_all(workshop, [name for name in (*names, CHART) if name != OURS])
+        prepare_all(workshop, [*names, CHART])
     before = limit.measure(options.threads, workshop.folder)
     bench = Bench(options, workshop, names)
     measured: list[Measured] = []
-    for precision in ("bf16", "int8"):
+    for precision in BYTES_A_WEIGHT:
         if of_it := [row for row in ROWS if row.name in rows and row.precision == precision]:
             measured += bench.measure_rows(precision, of_it)
     results = {START: bench.measure_start()} if START in rows else {}

@@ -33,6 +33,10 @@ def test_one_request_reads_the_weights_once_a_token():
     assert limit(BY_NAME["1-int8"], MACHINE, WEIGHTS) == pytest.approx(2e9 / 106.25e6)
 
 
+def test_a_head_in_8_bits_above_layers_in_4():
+    assert limit(BY_NAME["1-q4_1"], MACHINE, WEIGHTS) == pytest.approx(2e9 / (0.625 * 90e6 + 1.0625 * 10e6))
+
+
 def test_a_prompt_is_bound_by_arithmetic():
     seconds = 2 * (1024 * 90e6 + 10e6) / 1e11
     assert limit(BY_NAME["prompt-bf16"], MACHINE, WEIGHTS) == pytest.approx(1024 / seconds)

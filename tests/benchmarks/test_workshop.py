@@ -51,6 +51,23 @@ def test_other_requirements_are_another_environment(workshop):
     assert workshop.environment("vllm") != before
 
 
+def test_engines_share_a_checkpoint(workshop):
+    script = "import sys; open(sys.argv[1], 'w').write('made')"
+    command = ["{python:kernelet}", "-c", script, "{out}"]
+    workshop.recipes["file"] = Recipe(precisions=("q",), suffix=".one", checkpoints={"q": command})
+    for name in ("own", "other"):
+        workshop.recipes[name] = Recipe(script="s", shared={"q": "file"})
+    with pytest.raises(PrepareError, match="no checkpoint"):
+        workshop.checkpoint("own", "q")
+    with steps(["own"]) as tasks:
+        for name, step in tasks:
+            workshop.prepare(name, step)
+            step.finish("ready")
+    path = workshop.checkpoint("own", "q")
+    assert (path.suffix, path.read_text()) == (".one", "made")
+    assert workshop.checkpoint("other", "q") == path
+
+
 def test_a_checkpoint_is_made_once_and_whole(workshop):
     script = "import sys; open(sys.argv[1], 'w').write('made')"
     workshop.recipes["own"] = Recipe(script="s", checkpoints={"bf16": ["{python:kernelet}", "-c", script, "{out}"]})

@@ -8,12 +8,15 @@ from serve import Engine, Options, Prompts, serve
 def make(options: Options) -> Engine:
     from kernelet import LLM, SamplingParams
 
-    quantization = {} if options.precision == "bf16" else {"quantization": options.precision}
+    own = {"platform-cpu": {"threads": options.threads}}
+    if options.precision == "q4_1":  # llama.cpp multiplies in 8 bits too
+        own["quant-gguf"] = {"activations": "int8"}
+    quantization = {"quantization": options.precision} if options.precision in {"int8", "int4"} else {}
     llm = LLM(
         options.model,
         dtype="bfloat16",
         max_model_len=options.max_len,
-        set={"platform-cpu": {"threads": options.threads}},
+        set=own,
         **quantization,
     )
 

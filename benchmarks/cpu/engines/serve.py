@@ -26,7 +26,7 @@ class Options:
 
     Attributes:
         model: Folder or file, in the form that this engine reads.
-        precision: ``"bf16"`` or ``"int8"``, of the weights.
+        precision: ``"bf16"``, ``"int8"`` or ``"q4_1"``, of the weights.
         threads: Of the engine.
         max_len: Tokens of the longest request, prompt and answer.
         max_requests: Requests at once.

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-BYTES_A_WEIGHT = {"bf16": 2.0, "int8": 1.0625}
-"""8 bits and a 16-bit scale for each 32 weights."""
+BYTES_A_WEIGHT = {"bf16": 2.0, "int8": 1.0625, "q4_1": 0.625}
+"""8 bits and a 16-bit scale for each 32 weights; 4 bits with a scale and an offset."""
+
+BYTES_OF_HEAD = BYTES_A_WEIGHT | {"q4_1": 1.0625}
+"""The same of the output head."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +60,15 @@ ROWS = (
         of_limit=0.75,
     ),
     Row(
+        name="1-q4_1",
+        title="1 request, 128 in, 128 out, a Q4_1 file",
+        precision="q4_1",
+        prompts=1,
+        prompt_len=128,
+        output_len=128,
+        over_peers=1.8,
+    ),
+    Row(
         name="16-bf16",
         title="16 requests, 128 in, 128 out, bf16",
         precision="bf16",
@@ -74,6 +86,15 @@ ROWS = (
         prompt_len=128,
         output_len=128,
         over_peers=1.65,
+    ),
+    Row(
+        name="16-q4_1",
+        title="16 requests, 128 in, 128 out, a Q4_1 file",
+        precision="q4_1",
+        prompts=16,
+        prompt_len=128,
+        output_len=128,
+        over_peers=2.5,
     ),
     Row(
         name="prompt-bf16",
@@ -118,7 +139,7 @@ class Machine:
 
     def rate(self, precision: str) -> float:
         """The fastest arithmetic that keeps the accuracy: 8-bit products for 8-bit weights, else floats."""
-        usable = ("fp32", "fp16", "int8") if precision == "int8" else ("fp32", "fp16")
+        usable = ("fp32", "fp16") if precision == "bf16" else ("fp32", "fp16", "int8")
         return max(self.rates[kind] for kind in usable if kind in self.rates)
 
 
@@ -143,7 +164,8 @@ def limit(row: Row, machine: Machine, weights: Weights) -> float:
     operations a weight and token, a prompt's head for its last token only; attention and the cache are free.
     """
     every = weights.layers + weights.head
-    read = every * BYTES_A_WEIGHT[row.precision] / machine.bandwidth
+    stored = weights.layers * BYTES_A_WEIGHT[row.precision] + weights.head * BYTES_OF_HEAD[row.precision]
+    read = stored / machine.bandwidth
     if row.prompts == 1 and row.output_len > 1:
         return 1 / read
     rate = machine.rate(row.precision)

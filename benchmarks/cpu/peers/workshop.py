@@ -34,6 +34,8 @@ class Recipe:
     precisions: Sequence[str] = ("bf16", "int8")
     source: str = ""
     checkpoints: dict[str, list[str]] = field(default_factory=dict)
+    suffix: str = ""
+    shared: dict[str, str] = field(default_factory=dict)
 
 
 def recipes() -> dict[str, Recipe]:
@@ -84,6 +86,8 @@ class Workshop:
             PrepareError: it is not there yet, or the engine has no such weights.
         """
         recipe = self.recipes[name]
+        if precision in recipe.shared:
+            return self.checkpoint(recipe.shared[precision], precision)
         if precision not in recipe.precisions:
             raise PrepareError(f"no {precision} weights")
         path = self._checkpoint_path(name, precision)
@@ -112,8 +116,9 @@ class Workshop:
             PrepareError: a command failed.
         """
         recipe = self.recipes[name]
-        if recipe.requirements:
-            self._install(name, recipe, step)
+        self._install(name, recipe, step)
+        for other in recipe.shared.values():
+            self.prepare(other, step)
         for precision in recipe.checkpoints:
             path = self._checkpoint_path(name, precision)
             if path.exists():
@@ -126,7 +131,7 @@ class Workshop:
 
     def _install(self, name: str, recipe: Recipe, step: Step) -> None:
         folder = self.environment(name)
-        if (folder / "done").exists():
+        if not recipe.requirements or (folder / "done").exists():
             return
         remove(folder)
         venv.create(folder, with_pip=True)
@@ -137,19 +142,25 @@ class Workshop:
         (folder / "done").touch()
 
     def _checkpoint_path(self, name: str, precision: str) -> Path:
-        if precision not in self.recipes[name].checkpoints:
+        recipe = self.recipes[name]
+        if precision not in recipe.checkpoints:
             return self.model
         sizes = [f"{path.name} {path.stat().st_size}" for path in sorted(self.model.iterdir()) if path.is_file()]
-        return self.folder / f"{name}-{precision}-{digest(*sizes, *self.recipes[name].checkpoints[precision])}"
+        return self.folder / f"{name}-{precision}-{digest(*sizes, *recipe.checkpoints[precision])}{recipe.suffix}"
 
     def _fill(self, name: str, command: list[str], out: Path, step: Step) -> list[str]:
         """The command with its placeholders filled in."""
-        words = {"model": str(self.model), "out": str(out), "bin": str(self.environment(name) / "bin")}
+        words = {
+            "here": str(HERE),
+            "model": str(self.model),
+            "out": str(out),
+            "bin": str(self.environment(name) / "bin"),
+        }
         pythons = {f"{{python:{other}}}": other for other in self.recipes}
         filled = []
         for part in command:
             if part in pythons:
-                self.prepare(pythons[part], step)
+                self._install(pythons[part], self.recipes[pythons[part]], step)
                 filled.append(str(self.python(pythons[part])))
             elif "{source}" in part:
                 filled.append(part.replace("{source}", str(self._source(name, step))))
