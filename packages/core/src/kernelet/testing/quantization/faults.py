@@ -203,6 +203,11 @@ class OtherNames(Plain4):
         return ("weight",)
 
 
+class IgnoresScales(Plain4):
+    def ignored(self) -> Mapping[str, str]:
+        return {r".*scales?": "scales of a cache"}
+
+
 class TakesCutTensors(Plain4):
     def canonical(self, layer: QuantLayer, stored: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         rows, columns = layer.shape
@@ -236,6 +241,7 @@ _ONLINE: tuple[tuple[str, type[Any], str], ...] = (
 _FORMATS: tuple[tuple[str, type[Any], str], ...] = (
     ("high-half-first", HighHalfFirst, "must stand for exactly the weight that the checkpoint stores"),
     ("reads-other-tensors", OtherNames, "stored() must name the tensors"),
+    ("ignores-its-scales", IgnoresScales, "ignored() must match no tensor of a module"),
     ("takes-cut-tensors", TakesCutTensors, "a tensor that is cut short or missing must raise WeightsError"),
 )
 

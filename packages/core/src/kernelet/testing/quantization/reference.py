@@ -78,6 +78,9 @@ class Plain4(QuantizationMethod):
             "zero_points": torch.full_like(stored["scales"], 8, dtype=torch.uint8),
         }
 
+    def identity(self) -> str:
+        return f"{PLAIN4}-1"
+
     def unused(self) -> Sequence[str]:
         return self.patterns.unused()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -235,6 +236,17 @@ class QuantizationSuite(Suite):
                 check(
                     message is not None and layer.name in message,
                     "a tensor that is cut short or missing must raise WeightsError, naming the module",
+                )
+
+    def test_no_tensor_of_a_weight_is_ignored(self, make: Callable[..., QuantizationMethod]) -> None:
+        method = make()
+        patterns = [re.compile(pattern) for pattern in method.ignored()]
+        for layer in layers():
+            names = (*method.stored(layer), *method.optional(layer)) if method.scheme(layer) else ("weight", "bias")
+            for name in names:
+                check(
+                    not any(pattern.fullmatch(f"{layer.name}.{name}") for pattern in patterns),
+                    "ignored() must match no tensor of a module: it would never be loaded",
                 )
 
     def test_what_it_does_not_know_is_refused(self, make: Callable[..., QuantizationMethod]) -> None:
