@@ -45,7 +45,7 @@ if model == "torch":
     import torch
 else:
     from kernelet import LLM, SamplingParams
-    with LLM(model, dtype="bfloat16", num_blocks=64, max_model_len=512, max_num_seqs=1) as llm:
+    with LLM(model, dtype="bfloat16", num_blocks=8, max_model_len=128, max_num_seqs=1) as llm:
         llm.generate("What is a kernel?", SamplingParams(temperature=0, max_tokens=8), use_tqdm=False)
 print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
 """
@@ -80,6 +80,9 @@ def peak(model):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 def test_it_takes_half_the_memory_of_bfloat16(file):
+    """Of starts that find what the kernels made of the weights: the first one's heap keeps holes of that work."""
     folder = SmolLM2Source(Settings(plugin="model-smollm2")).resolve("smollm2-135m")
     least = peak("torch")
+    for model in (file, folder):
+        peak(model)
     assert peak(file) - least <= 0.5 * (peak(folder) - least)

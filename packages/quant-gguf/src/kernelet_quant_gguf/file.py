@@ -70,8 +70,12 @@ class GGUFFile:
     tensors: Mapping[str, FileTensor]
 
     @classmethod
-    def read(cls, path: Path) -> GGUFFile:
+    def read(cls, path: Path, *, texts: bool = True) -> GGUFFile:
         """Reads the header; no tensor is read.
+
+        Args:
+            path: The file.
+            texts: Whether lists of texts are read: those of a vocabulary are most of a header.
 
         Raises:
             WeightsError: the file is missing, cut short or damaged; names it, and the tensor where it is one's.
@@ -82,7 +86,7 @@ class GGUFFile:
                 if path.stat().st_size < 2 * len(MAGIC):
                     raise _DamagedError("it is too short")
                 with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                    return cls(path, *_Header(path, data).read())
+                    return cls(path, *_Header(path, data, texts=texts).read())
         except (OSError, ValueError, struct.error, _DamagedError) as error:
             raise WeightsError(f"{path} is damaged or no GGUF file: {error}; fetch the file again") from error
 
@@ -102,8 +106,9 @@ class GGUFFile:
 
 
 class _Header:
-    def __init__(self, path: Path, data: mmap.mmap) -> None:
+    def __init__(self, path: Path, data: mmap.mmap, *, texts: bool) -> None:
         self._path = path
+        self._texts = texts
         self._data = data
         self._at = 0
 
@@ -155,14 +160,15 @@ class _Header:
 
     def _strings(self, count: int) -> list[str]:
         """Many texts, in a loop without calls of ours: a vocabulary has hundred thousands."""
-        data, at, end, read = self._data, self._at, len(self._data), _LENGTH.unpack_from
+        data, at, end, read, wanted = self._data, self._at, len(self._data), _LENGTH.unpack_from, self._texts
         found = []
         for _ in range(count):
             first = at + _LENGTH.size
             at = first + (read(data, at)[0] if first <= end else 0)
             if at > end:
                 raise _DamagedError("it ends inside its header")
-            found.append(data[first:at].decode("utf-8", "replace"))
+            if wanted:
+                found.append(data[first:at].decode("utf-8", "replace"))
         self._at = at
         return found
 

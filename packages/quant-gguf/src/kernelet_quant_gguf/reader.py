@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -23,11 +25,31 @@ _SETTLED = 100_000_000
 """Nanoseconds: a later change of a file that was changed just now may leave its times as they are."""
 
 
+SMALL = 1 << 20
+"""Bytes below which a tensor is copied: the system maps pages around each that is touched, and they stay mapped."""
+
+
+class _Data:
+    """The bytes of a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.mapped = MappedFile(path)
+        self._file = os.open(path, os.O_RDONLY)
+        weakref.finalize(self, os.close, self._file)
+
+    def tensor(self, begin: int, dtype: torch.dtype, shape: tuple[int, ...]) -> Tensor:
+        """The tensor at an offset."""
+        nbytes = prod(shape) * dtype.itemsize
+        if not 0 < nbytes < SMALL:
+            return self.mapped.tensor(begin, dtype, shape)
+        return torch.frombuffer(bytearray(os.pread(self._file, nbytes, begin)), dtype=dtype).view(shape)
+
+
 @dataclass(frozen=True)
 class _Entry:
     piece: Piece
     path: Path
-    data: MappedFile
+    data: _Data
     content: str | None
 
     @property
@@ -60,11 +82,11 @@ class GGUFReader(WeightReader):
         """
         self.folder = folder
         self._entries: dict[str, _Entry] = {}
-        self._files: list[MappedFile] = []
+        self._files: list[_Data] = []
         paths = sorted(folder.glob(PATTERN))
         if not paths:
             raise WeightsError(f"{folder} holds no {PATTERN} file; is it the folder of a model?")
-        files = [GGUFFile.read(path) for path in paths]
+        files = [GGUFFile.read(path, texts=False) for path in paths]
         for file in files:
             self._open(file, files[0])
 
@@ -95,7 +117,7 @@ class GGUFReader(WeightReader):
         return entry.content and f"{entry.content} {entry.piece}"
 
     def mapped_bytes(self) -> int:
-        return sum(file.live for file in self._files)
+        return sum(file.mapped.live for file in self._files)
 
     def _entry(self, name: str) -> _Entry:
         if name not in self._entries:
@@ -104,7 +126,7 @@ class GGUFReader(WeightReader):
 
     def _open(self, file: GGUFFile, first: GGUFFile) -> None:
         content = _content(file.path)
-        data = MappedFile(file.path)
+        data = _Data(file.path)
         self._files.append(data)
         for name, piece in _pieces(file, first.fields).items():
             if name in self._entries:

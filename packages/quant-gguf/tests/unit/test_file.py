@@ -33,6 +33,12 @@ def test_it_is_read_as_the_formats_package_reads_it(path):
         assert data[mine.begin : mine.begin + mine.nbytes] == tensor.data.tobytes()
 
 
+def test_lists_of_texts_may_be_left_out(path):
+    whole, part = GGUFFile.read(path), GGUFFile.read(path, texts=False)
+    assert part.tensors == whole.tensors
+    assert part.fields == {**whole.fields, "tokenizer.ggml.tokens": []}
+
+
 def test_a_quantized_tensor(tmp_path):
     rows = usual_bytes("Q6_K", 3, 512, 1)
     file = GGUFFile.read(write_gguf(tmp_path / "q.gguf", {"blk.0.attn_v.weight": (rows, "Q6_K")}))

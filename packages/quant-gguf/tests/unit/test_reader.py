@@ -10,7 +10,7 @@ from gguf_blocks import usual_bytes
 from gguf_files import SHAPES, tensors_of, values_of, write_gguf
 
 from kernelet.errors import UnsupportedModelError, WeightsError
-from kernelet_quant_gguf.reader import GGUFReader
+from kernelet_quant_gguf.reader import SMALL, GGUFReader
 
 
 @pytest.fixture
@@ -101,8 +101,15 @@ def test_identity_names_the_content(tmp_path, reader):
     assert GGUFReader(tmp_path).identity(name) not in {None, first.identity(name)}
 
 
-def test_nothing_is_kept_once_it_is_dropped(reader):
-    found = reader.read("model.layers.0.mlp.up_proj.weight")
-    assert reader.mapped_bytes() == found.nbytes
+def test_large_tensors_are_views_of_the_file_and_small_ones_copies(tmp_path):
+    large = values_of((SMALL // 128, 32))
+    write_gguf(tmp_path / "model.gguf", {"token_embd.weight": large, "output_norm.weight": values_of((32,))})
+    reader = GGUFReader(tmp_path)
+    found = reader.read("model.embed_tokens.weight")
+    assert np.array_equal(found.numpy(), large)
+    assert reader.mapped_bytes() == found.nbytes == SMALL
+    reader.read("model.norm.weight")
+    reader.read("model.embed_tokens.weight", slice(0, 4))
+    assert reader.mapped_bytes() == SMALL
     del found
     assert reader.mapped_bytes() == 0
