@@ -20,6 +20,7 @@ DOMAINS = (
     "package",
     "platform",
     "quantization",
+    "quantizer",
     "reasoning_parser",
     "scheduler",
     "server",

@@ -17,6 +17,7 @@ SHARES = {
     "op": 2,
     "package": 6,
     "platform": 9,
+    "quantizer": 3,
     "reasoning_parser": 5,
     "scheduler": 2,
     "server": 8,

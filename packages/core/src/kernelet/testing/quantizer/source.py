@@ -60,7 +60,7 @@ class RandomSource(QuantizerSource):
                 self.values[f"model.layers.{index}.{norm}.weight"] = gains.to(dtype)
         self.values["model.norm.weight"] = torch.ones(HIDDEN, dtype=dtype)
         self.tensors = tuple(self.values)
-        self._hidden = torch.randn(TOKENS, HIDDEN, generator=generator)
+        self._first = self._hidden = torch.randn(TOKENS, HIDDEN, generator=generator)
         self.written: dict[str, Tensor] = {}
 
     def excluded(self, layer: QuantLayer) -> bool:
@@ -73,9 +73,16 @@ class RandomSource(QuantizerSource):
 
     def blocks(self) -> Iterator[CalibratedBlock]:
         for index in range(LAYERS):
-            block = RandomBlock(self, index, self._hidden)
+            block = RandomBlock(self.layers, self.values, index, self._hidden)
             yield block
             self._hidden = block.output()
+
+    def output(self, values: Mapping[str, Tensor]) -> Tensor:
+        """States after the last layer, with other values of the same tensors."""
+        hidden = self._first
+        for index in range(LAYERS):
+            hidden = RandomBlock(self.layers, {**values}, index, hidden).output()
+        return hidden
 
     def save(
         self,
@@ -99,10 +106,10 @@ class RandomSource(QuantizerSource):
 class RandomBlock(CalibratedBlock):
     """A layer of ``RandomSource``, and the states of the calibration text before it."""
 
-    def __init__(self, source: RandomSource, index: int, hidden: Tensor) -> None:
+    def __init__(self, layers: Sequence[QuantLayer], values: dict[str, Tensor], index: int, hidden: Tensor) -> None:
         self.name = f"model.layers.{index}"
-        self._values, self._hidden = source.values, hidden
-        self.layers = tuple(layer for layer in source.layers if layer.name.startswith(f"{self.name}."))
+        self._values, self._hidden = values, hidden
+        self.layers = tuple(layer for layer in layers if layer.name.startswith(f"{self.name}."))
         self.groups = (
             self._group(ATTENTION, "input_layernorm"),
             self._group(("self_attn.o_proj",)),

@@ -88,3 +88,11 @@ def test_save_leaves_weights_of_quantized_modules_out(tmp_path):
     assert torch.equal(found["model.norm.weight"], source.tensor("model.norm.weight"))
     assert done == [layer.name for layer, _ in made]
     assert json.loads((tmp_path / "config.json").read_text())["quantization_config"] == {"quant_method": "x"}
+
+
+def test_output_is_what_the_blocks_compute():
+    source = RandomSource()
+    *_, last = source.blocks()
+    assert torch.equal(source.output(source.values), last.output())
+    changed = {**source.values, "model.layers.0.mlp.up_proj.weight": torch.zeros(384, 128)}
+    assert not torch.allclose(source.output(changed), last.output())
