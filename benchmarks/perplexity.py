@@ -4,6 +4,7 @@ The text's first tokens are cut into contexts that do not overlap; each token bu
 perplexity is exp of the mean of -log p, with p as the engine reports it for prompts.
 
 python benchmarks/perplexity.py [--model smollm2-135m] [--tokens N] [--context 2048] [--only int8 ...] [--json]
+    [--checkpoint awq=FOLDER gguf=FILE ...]    what `kernelet quantize` made of the same model
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ CASES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "int4, groups of 128": {"quantization": "int4", "set": {ONLINE: {"group_size": 128}}},
         "int4, symmetric": {"quantization": "int4", "set": {ONLINE: {"zero_points": False}}},
         "int4, head too": {"quantization": "int4", "set": {ONLINE: {"head": "int4"}}},
+        "keys and values in fp8": {"kv_cache_dtype": "fp8"},
+        "keys and values in int8": {"kv_cache_dtype": "int8"},
     }
 )
 """Options of the engine by name."""
@@ -71,6 +74,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, help="the first so many tokens of the text; data.toml's")
     parser.add_argument("--context", type=int, default=2048)
     parser.add_argument("--only", nargs="*", choices=CASES, default=list(CASES), metavar="NAME")
+    parser.add_argument("--checkpoint", nargs="*", default=[], metavar="NAME=PATH", help="measured after the others")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     text = perplexity_text()
@@ -78,8 +82,10 @@ def main() -> None:
         tokens = llm.get_tokenizer().encode(text.read())[: options.tokens or text.tokens]
     pieces = contexts(tokens, options.context)
     rows = []
-    for name in options.only:
-        perplexity, counted, seconds = measure(options.model, pieces, CASES[name])
+    cases = [(name, options.model, CASES[name]) for name in options.only]
+    cases += [(name, path, {}) for name, _, path in (one.partition("=") for one in options.checkpoint)]
+    for name, model, case in cases:
+        perplexity, counted, seconds = measure(model, pieces, case)
         rows.append({"stored as": name, "perplexity": perplexity, "tokens": counted, "seconds": seconds})
         if not options.json:
             print(f"| {name} | {perplexity:.3f} | {counted} | {seconds:.1f} |", flush=True)
