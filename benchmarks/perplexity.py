@@ -37,8 +37,6 @@ CASES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "int4, groups of 128": {"quantization": "int4", "set": {ONLINE: {"group_size": 128}}},
         "int4, symmetric": {"quantization": "int4", "set": {ONLINE: {"zero_points": False}}},
         "int4, head too": {"quantization": "int4", "set": {ONLINE: {"head": "int4"}}},
-        "keys and values in fp8": {"kv_cache_dtype": "fp8"},
-        "keys and values in int8": {"kv_cache_dtype": "int8"},
     }
 )
 """Options of the engine by name."""
