@@ -172,13 +172,13 @@ struct Output {
     return lanes[column % kLanes];
   }
   double whole(const uint8_t* at, bool offsets) const {
-    const double fine = lane(level, at, offsets);
+    const double fine = lane(fine_level, at, offsets);
     return format.coarse == IntFormat::Coarse::none ? fine : fine * lane(coarse_level, group.coarse, offsets);
   }
   double scale() const { return whole(group.scales, false); }
   double offset() const {
     if (format.zero != IntFormat::Zero::offsets) return 0;
-    return whole(format.scale == IntFormat::Scale::nibbles ? group.scales : group.zeros, true);
+    return whole(offsets_at(format, group), true);
   }
   double zero() const {
     if (format.zero == IntFormat::Zero::bytes) return group.zeros[column];

@@ -151,18 +151,18 @@ void tile(const IntFormat& format, const uint8_t* packed, const uint8_t* encoded
       for (int v = 0; v < kVectors; ++v) sums[r][v] = first(format, group, rows[r].sums[g], v);
     }
     dot<kCount, kBits>({group.elements, group.first / 8, (group.first + group.size) / 8}, inputs, ahead, sums);
+    Levels levels;
+    levels_of(format, group, levels);
     for (int v = 0; v < kVectors; ++v) {
-      const vf scale = scales_of(format, group, v);
-      const vf offset = format.zero == IntFormat::Zero::offsets ? offsets_of(format, group, v) : vf{};
       for (int r = 0; r < kCount; ++r) {
         vf sum = to_floats(sums[r][v]);
         if (format.zero == IntFormat::Zero::floats) {
           const vf zero = load(reinterpret_cast<const float*>(group.zeros) + v * kLanes);
           sum = fmadd(-zero, splat(static_cast<float>(rows[r].sums[g])), sum);
         }
-        totals[r][v] = fmadd(sum, scale, totals[r][v]);
+        totals[r][v] = fmadd(sum, levels.scales[v], totals[r][v]);
         if (format.zero == IntFormat::Zero::offsets)
-          totals[r][v] = fmadd(offset, splat(static_cast<float>(rows[r].sums[g])), totals[r][v]);
+          totals[r][v] = fmadd(levels.offsets[v], splat(static_cast<float>(rows[r].sums[g])), totals[r][v]);
       }
     }
   }

@@ -51,9 +51,9 @@ inline vf weight(const Eight& eight, int k, int v, const Zeros& zeros) {
 }
 
 // Adds a group's sum to the total of its outputs.
-inline vf add_group(const IntFormat& format, const Group& group, int v, vf sum, vf scale, float inputs, vf total) {
-  total = fmadd(sum, scale, total);
-  return format.zero == IntFormat::Zero::offsets ? fmadd(offsets_of(format, group, v), splat(inputs), total) : total;
+inline vf add_group(const IntFormat& format, const Levels& levels, int v, vf sum, float inputs, vf total) {
+  total = fmadd(sum, levels.scales[v], total);
+  return format.zero == IntFormat::Zero::offsets ? fmadd(levels.offsets[v], splat(inputs), total) : total;
 }
 
 // The sum of a group's inputs, which offsets are multiplied with.
@@ -87,11 +87,11 @@ void tile(const IntFormat& format, const uint8_t* packed, const uint8_t* encoded
           for (int v = 0; v < kVectors; ++v) sums[r][v] = fmadd(w[i][v], x, sums[r][v]);
         }
     }
-    for (int v = 0; v < kVectors; ++v) {
-      const vf scale = scales_of(format, group, v);
+    Levels levels;
+    levels_of(format, group, levels);
+    for (int v = 0; v < kVectors; ++v)
       for (int r = 0; r < kCount; ++r)
-        totals[r][v] = add_group(format, group, v, sums[r][v], scale, sum_of(format, rows + r * stride, g), totals[r][v]);
-    }
+        totals[r][v] = add_group(format, levels, v, sums[r][v], sum_of(format, rows + r * stride, g), totals[r][v]);
   }
   for (int r = 0; r < kCount; ++r)
     for (int v = 0; v < kVectors; ++v) store(out + r * kPanel + v * kLanes, totals[r][v]);
@@ -130,10 +130,12 @@ void row(const IntFormat& format, const uint8_t* packed, int64_t between, const 
           for (int v = 0; v < kVectors; ++v) sums[p][v] = fmadd(weight<kKind>(eight[p], i, v, zeros[p]), x, sums[p][v]);
       }
     }
-    for (int p = 0; p < kPanels; ++p)
+    for (int p = 0; p < kPanels; ++p) {
+      Levels levels;
+      levels_of(format, group[p], levels);
       for (int v = 0; v < kVectors; ++v)
-        totals[p][v] = add_group(format, group[p], v, sums[p][v], scales_of(format, group[p], v),
-                                 sum_of(format, inputs, g), totals[p][v]);
+        totals[p][v] = add_group(format, levels, v, sums[p][v], sum_of(format, inputs, g), totals[p][v]);
+    }
   }
   for (int p = 0; p < kPanels; ++p)
     for (int v = 0; v < kVectors; ++v) store(out + p * kPanel + v * kLanes, totals[p][v]);

@@ -122,8 +122,13 @@ inline vu four(const uint8_t* granule, int quad, int v) {
   return plane(quad);
 }
 
-// Scales of a group, or its offsets: of the outputs of vector v.
-inline vf level(const IntFormat& format, const uint8_t* at, int v, bool offsets) {
+// What a group's sums are multiplied with, and what its inputs are, where `zero` says offsets.
+struct Levels {
+  vf scales[kVectors], offsets[kVectors];
+};
+
+// Of the outputs of vector v: fine scales (or offsets), and those of the block.
+inline vf fine_level(const IntFormat& format, const uint8_t* at, int v, bool offsets) {
   switch (format.scale) {
     case IntFormat::Scale::floats: return load(reinterpret_cast<const float*>(at) + v * kLanes);
     case IntFormat::Scale::halves: return load(reinterpret_cast<const fp16*>(at) + v * kLanes);
@@ -141,16 +146,47 @@ inline vf coarse_level(const IntFormat& format, const uint8_t* at, int v, bool o
   return load(reinterpret_cast<const fp16*>(at) + place);
 }
 
-inline vf scales_of(const IntFormat& format, const Group& group, int v) {
-  const vf fine = level(format, group.scales, v, false);
-  return format.coarse == IntFormat::Coarse::none ? fine : fine * coarse_level(format, group.coarse, v, false);
+inline const uint8_t* offsets_at(const IntFormat& format, const Group& group) {
+  return format.scale == IntFormat::Scale::nibbles ? group.scales : group.zeros;
 }
 
-// Where `zero` says offsets.
-inline vf offsets_of(const IntFormat& format, const Group& group, int v) {
-  const uint8_t* at = format.scale == IntFormat::Scale::nibbles ? group.scales : group.zeros;
-  const vf fine = level(format, at, v, true);
-  return format.coarse == IntFormat::Coarse::none ? fine : fine * coarse_level(format, group.coarse, v, true);
+// One decision a group, whatever the vectors.
+template <class Fine>
+inline void read_levels(const IntFormat& format, const Group& group, Levels& levels, Fine&& fine) {
+  const bool offsets = format.zero == IntFormat::Zero::offsets;
+  for (int v = 0; v < kVectors; ++v) {
+    levels.scales[v] = fine(group.scales, v, false);
+    if (offsets) levels.offsets[v] = fine(offsets_at(format, group), v, true);
+  }
+  if (format.coarse == IntFormat::Coarse::none) return;
+  for (int v = 0; v < kVectors; ++v) {
+    levels.scales[v] *= coarse_level(format, group.coarse, v, false);
+    if (offsets) levels.offsets[v] *= coarse_level(format, group.coarse, v, true);
+  }
+}
+
+[[gnu::noinline]] inline void levels_of_any(const IntFormat& format, const Group& group, Levels& levels) {
+  switch (format.scale) {
+    case IntFormat::Scale::bytes:
+      return read_levels(format, group, levels,
+                         [](const uint8_t* at, int v, bool) { return to_floats(to_words(at + v * kLanes)); });
+    case IntFormat::Scale::signed_bytes:
+      return read_levels(format, group, levels,
+                         [](const uint8_t* at, int v, bool) { return to_floats(to_words(at + v * kLanes) << 24 >> 24); });
+    default:
+      return read_levels(format, group, levels, [&](const uint8_t* at, int v, bool offsets) {
+        return fine_level(format, at, v, offsets);
+      });
+  }
+}
+
+inline void levels_of(const IntFormat& format, const Group& group, Levels& levels) {
+  if (format.scale != IntFormat::Scale::halves || format.coarse != IntFormat::Coarse::none)
+    return levels_of_any(format, group, levels);
+  const fp16* halves = reinterpret_cast<const fp16*>(group.scales);
+  for (int v = 0; v < kVectors; ++v) levels.scales[v] = load(halves + v * kLanes);
+  if (format.zero != IntFormat::Zero::offsets) return;
+  for (int v = 0; v < kVectors; ++v) levels.offsets[v] = load(halves + kPanel + v * kLanes);
 }
 
 // Bytes of a whole input in an encoded row. Instructions that multiply bytes take one; elsewhere 16-bit products are
