@@ -9,6 +9,7 @@ from kernelet_quant_compressed_tensors.conformance import (
     TestPacked4,
     TestPacked5,
     TestPackedPoints,
+    TestWriter,
 )
 
-__all__ = ["TestFloat8", "TestInt8", "TestPackage", "TestPacked4", "TestPacked5", "TestPackedPoints"]
+__all__ = ["TestFloat8", "TestInt8", "TestPackage", "TestPacked4", "TestPacked5", "TestPackedPoints", "TestWriter"]

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kernelet_quant_fp8.conformance import TestBlocks, TestOutputs, TestPackage, TestStatic
+from kernelet_quant_fp8.conformance import TestBlocks, TestOutputs, TestPackage, TestStatic, TestWriter
 
-__all__ = ["TestBlocks", "TestOutputs", "TestPackage", "TestStatic"]
+__all__ = ["TestBlocks", "TestOutputs", "TestPackage", "TestStatic", "TestWriter"]

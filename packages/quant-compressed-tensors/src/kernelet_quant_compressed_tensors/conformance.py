@@ -8,15 +8,18 @@ from typing import Any, ClassVar
 import pytest
 from torch import Tensor
 
-from kernelet.contracts.quant import QuantLayer, QuantOffer
+from kernelet.contracts.quant import QuantizerOffer, QuantLayer, QuantOffer
 from kernelet.testing.offered import Offered, find_offer
 from kernelet.testing.package import PackageSuite
 from kernelet.testing.quantization import QuantizationCapabilities, QuantizationSuite
+from kernelet.testing.quantization.layers import model_config
 from kernelet.testing.quantization.suite import Store
+from kernelet.testing.quantizer import QuantizerCapabilities, QuantizerSuite, read_with
+from kernelet.testing.quantizer.suite import Read
 from kernelet_quant_compressed_tensors.configuration import form_of, read
 from kernelet_quant_compressed_tensors.rounding import round_weight, stored
 
-__all__ = ["TestFloat8", "TestInt8", "TestPackage", "TestPacked4", "TestPacked5", "TestPackedPoints"]
+__all__ = ["TestFloat8", "TestInt8", "TestPackage", "TestPacked4", "TestPacked5", "TestPackedPoints", "TestWriter"]
 
 PLUGIN = "kernelet_quant_compressed_tensors.plugin"
 
@@ -101,3 +104,17 @@ class TestFloat8(Stored):
         ),
         error=1e-6,
     )
+
+
+class TestWriter(QuantizerSuite):
+    capabilities = QuantizerCapabilities(error=0.05)
+
+    @pytest.fixture
+    def offered(self) -> Offered[QuantizerOffer]:
+        return find_offer(PLUGIN, QuantizerOffer)
+
+    @pytest.fixture
+    def read(self) -> Read:
+        found = find_offer(PLUGIN, QuantOffer)
+        name = found.offer.name
+        return read_with(lambda config: found.target(found.settings, config, model_config(name, config)))

@@ -9,15 +9,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from kernelet.contracts.quant import QuantizationMethod, QuantLayer, QuantOffer
+from kernelet.contracts.quant import QuantizationMethod, QuantizerOffer, QuantLayer, QuantOffer
 from kernelet.testing.offered import Offered, find_offer
 from kernelet.testing.package import PackageSuite
 from kernelet.testing.quantization import QuantizationCapabilities, QuantizationSuite
 from kernelet.testing.quantization.layers import model_config
 from kernelet.testing.quantization.suite import Excluding, Store
+from kernelet.testing.quantizer import QuantizerCapabilities, QuantizerSuite, read_with
+from kernelet.testing.quantizer.suite import Read
 from kernelet_quant_fp8.rounding import round_weight
 
-__all__ = ["TestBlocks", "TestOutputs", "TestPackage", "TestStatic"]
+__all__ = ["TestBlocks", "TestOutputs", "TestPackage", "TestStatic", "TestWriter"]
 
 PLUGIN = "kernelet_quant_fp8.plugin"
 
@@ -87,3 +89,16 @@ class TestStatic(Stored):
     @pytest.fixture
     def store(self) -> Store:
         return store_of((0, 0), "weight_scale", {"input_scale": torch.tensor([0.03])})
+
+
+class TestWriter(QuantizerSuite):
+    capabilities = QuantizerCapabilities(error=0.1)
+
+    @pytest.fixture
+    def offered(self) -> Offered[QuantizerOffer]:
+        return find_offer(PLUGIN, QuantizerOffer)
+
+    @pytest.fixture
+    def read(self) -> Read:
+        found = find_offer(PLUGIN, QuantOffer)
+        return read_with(lambda config: found.target(found.settings, config, model_config("fp8", config)))
