@@ -1,4 +1,4 @@
-"""Offers the plain format, for engines."""
+"""The plain format of ``kernelet.testing.quantization``, for engines."""
 
 from __future__ import annotations
 
@@ -26,4 +26,4 @@ class Plain4Plugin:
 
 
 plugin = Plain4Plugin()
-"""For ``plugins=["kernelet.testing.quantization.plugin:plugin"]``."""
+"""For ``plugins=["kernelet.testing.plain4:plugin"]``."""

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from kernelet.kernel.imports import import_string
-from kernelet.testing.quantization.plugin import plugin
+from kernelet.testing.plain4 import plugin
 from kernelet.testing.quantization.reference import PLAIN4, Plain4
 
 
