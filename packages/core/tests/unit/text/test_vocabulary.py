@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import pytest
+import tokenizers
+from tokenizers import decoders, models, pre_tokenizers
 
+from kernelet.errors import ParameterError
 from kernelet.testing.null.model import null_config, write_model
 from kernelet.text.tokenizer import Tokenizer
 from kernelet.text.vocabulary import byte_vocabulary, token_vocabulary, vocabulary_of
@@ -46,3 +49,19 @@ def test_bytes():
     found = byte_vocabulary()
     assert found.token_bytes[:256] == tuple(bytes([value]) for value in range(256))
     assert (found.token_bytes[256], found.stop_token_ids, len(found.token_bytes)) == (b"", (256,), 257)
+
+
+def words(decoder):
+    backend = tokenizers.Tokenizer(models.WordLevel({f"w{index}": index for index in range(600)}, unk_token="w0"))
+    backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    if decoder is not None:
+        backend.decoder = decoder
+    return Tokenizer(backend)
+
+
+def test_tokens_whose_text_depends_on_others_have_no_bytes():
+    for decoder in (None, decoders.WordPiece()):
+        with pytest.raises(ParameterError, match="depends on what stands before them"):
+            token_vocabulary(words(decoder), 600)
+    joined = words(decoders.Sequence([decoders.Replace("x", "y"), decoders.Fuse()]))
+    assert token_vocabulary(joined, 600).token_bytes[:2] == (b"w0", b"w1")
