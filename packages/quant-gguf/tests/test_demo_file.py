@@ -45,7 +45,7 @@ if model == "torch":
     import torch
 else:
     from kernelet import LLM, SamplingParams
-    with LLM(model, dtype="bfloat16", num_blocks=8, max_model_len=128, max_num_seqs=1) as llm:
+    with LLM(model, dtype="bfloat16", num_blocks=8, max_model_len=112, max_num_seqs=1) as llm:
         llm.generate("What is a kernel?", SamplingParams(temperature=0, max_tokens=8), use_tqdm=False)
 print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
 """
