@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kernelet_quant_awq.conformance import TestAwq, TestAwqChannels, TestAwqGemv, TestPackage
+from kernelet_quant_awq.conformance import TestAwq, TestAwqChannels, TestAwqGemv, TestPackage, TestWriter
 
-__all__ = ["TestAwq", "TestAwqChannels", "TestAwqGemv", "TestPackage"]
+__all__ = ["TestAwq", "TestAwqChannels", "TestAwqGemv", "TestPackage", "TestWriter"]

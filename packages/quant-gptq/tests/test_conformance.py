@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kernelet_quant_gptq.conformance import TestActOrder, TestChannels, TestGptq, TestPackage, TestThreeBits
+from kernelet_quant_gptq.conformance import TestActOrder, TestChannels, TestGptq, TestPackage, TestThreeBits, TestWriter
 
-__all__ = ["TestActOrder", "TestChannels", "TestGptq", "TestPackage", "TestThreeBits"]
+__all__ = ["TestActOrder", "TestChannels", "TestGptq", "TestPackage", "TestThreeBits", "TestWriter"]

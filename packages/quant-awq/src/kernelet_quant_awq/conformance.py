@@ -8,14 +8,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from kernelet.contracts.quant import QuantizationMethod, QuantOffer
+from kernelet.contracts.quant import QuantizationMethod, QuantizerOffer, QuantOffer
 from kernelet.testing.offered import Offered, find_offer
 from kernelet.testing.package import PackageSuite
 from kernelet.testing.quantization import QuantizationCapabilities, QuantizationSuite
 from kernelet.testing.quantization.layers import model_config
 from kernelet.testing.quantization.suite import Excluding, Store
+from kernelet.testing.quantizer import QuantizerSuite, read_with
+from kernelet.testing.quantizer.suite import Read
 
-__all__ = ["TestAwq", "TestAwqChannels", "TestAwqGemv", "TestPackage"]
+__all__ = ["TestAwq", "TestAwqChannels", "TestAwqGemv", "TestPackage", "TestWriter"]
 
 PLUGIN = "kernelet_quant_awq.plugin"
 CONFIG = {"quant_method": "awq", "bits": 4, "zero_point": True, "version": "gemm"}
@@ -110,3 +112,19 @@ class TestAwqGemv(AwqSuite):
     capabilities = QuantizationCapabilities(config={**CONFIG, "version": "gemv", "group_size": 32}, error=0.2)
     group_size = 32
     layout = "gemv"
+
+
+class TestWriter(QuantizerSuite):
+    @pytest.fixture
+    def offered(self) -> Offered[QuantizerOffer]:
+        return find_offer(PLUGIN, QuantizerOffer)
+
+    @pytest.fixture
+    def read(self) -> Read:
+        found = find_offer(PLUGIN, QuantOffer)
+
+        def make(config: Mapping[str, object]) -> QuantizationMethod:
+            made: QuantizationMethod = found.target(found.settings, config, model_config("awq", config))
+            return made
+
+        return read_with(make)

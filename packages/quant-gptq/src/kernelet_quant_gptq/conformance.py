@@ -9,14 +9,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from kernelet.contracts.quant import QuantizationMethod, QuantOffer
+from kernelet.contracts.quant import QuantizationMethod, QuantizerOffer, QuantOffer
 from kernelet.testing.offered import Offered, find_offer
 from kernelet.testing.package import PackageSuite
 from kernelet.testing.quantization import QuantizationCapabilities, QuantizationSuite
 from kernelet.testing.quantization.layers import model_config
 from kernelet.testing.quantization.suite import Excluding, Store
+from kernelet.testing.quantizer import QuantizerSuite, read_with
+from kernelet.testing.quantizer.suite import Read
 
-__all__ = ["TestActOrder", "TestChannels", "TestGptq", "TestPackage", "TestThreeBits"]
+__all__ = ["TestActOrder", "TestChannels", "TestGptq", "TestPackage", "TestThreeBits", "TestWriter"]
 
 PLUGIN = "kernelet_quant_gptq.plugin"
 ZERO = {"gptq": -1, "gptq_v2": 0}
@@ -110,3 +112,19 @@ class TestChannels(GptqSuite):
     capabilities = QuantizationCapabilities(
         config={**CONFIG, "bits": 8, "group_size": -1, "checkpoint_format": "gptq_v2"}, error=0.02
     )
+
+
+class TestWriter(QuantizerSuite):
+    @pytest.fixture
+    def offered(self) -> Offered[QuantizerOffer]:
+        return find_offer(PLUGIN, QuantizerOffer)
+
+    @pytest.fixture
+    def read(self) -> Read:
+        found = find_offer(PLUGIN, QuantOffer)
+
+        def make(config: Mapping[str, object]) -> QuantizationMethod:
+            made: QuantizationMethod = found.target(found.settings, config, model_config("gptq", config))
+            return made
+
+        return read_with(make)
