@@ -103,7 +103,9 @@ SCHEMES = (
 
 @pytest.mark.skipif(native() is None, reason="platform-cpu has no kernels of its own here")
 class TestNativeQuantized(WeightKernelSuite):
-    capabilities = WeightKernelCapabilities(batch_invariant=True, shapes=((37, 24), (70, 129)), schemes=SCHEMES)
+    capabilities = WeightKernelCapabilities(
+        batch_invariant=True, shapes=((37, 24), (18, 528)), dtypes=("float64", "bfloat16"), schemes=SCHEMES
+    )
 
     @pytest.fixture
     def offered(self) -> Offered[WeightKernelOffer]:
