@@ -33,6 +33,7 @@ class Row:
         prepare: Commands of kernelet to run before; ``{checkpoint}`` and ``{folder}`` are filled in.
         later: Wheels that are installed after that.
         extra_args: Of every request.
+        choice: Texts; some requests more are held to them, and each has one of them as its answer.
         happened: What must not be zero: counters, or ``reordered``: requests ended in another order than they came in.
         logged: What the log must hold.
         leaves: A file that must be there afterwards, with something in it.
@@ -51,6 +52,7 @@ class Row:
     prepare: tuple[Sequence[str], ...] = ()
     later: tuple[str, ...] = ()
     extra_args: Mapping[str, Any] | None = None
+    choice: tuple[str, ...] = ()
     happened: tuple[str, ...] = ()
     logged: str = ""
     leaves: str = ""

@@ -80,6 +80,7 @@ class Runner:
             "model": self._filled(row, row.model),
             "options": options,
             "extra_args": row.extra_args,
+            "choice": row.choice,
             "order": REORDERED in row.happened,
         }
 

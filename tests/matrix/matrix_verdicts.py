@@ -69,6 +69,8 @@ def _wrong(row: Row, got: Mapping[str, Any], truth: Mapping[str, Any], folder: P
         return f"requests {differ} have other tokens than the reference row"
     if not any(choice for request in got["tokens"] for choice in request):
         return "no tokens came"
+    if row.choice and not set(got["chosen"]) <= set(row.choice):
+        return f"answers that are held to {list(row.choice)} are {got['chosen']}"
     missing = [name for name in row.happened if not (_reordered(got) if name == REORDERED else got["stats"].get(name))]
     if missing:
         return f"{', '.join(missing)} did not happen, which the row is about"

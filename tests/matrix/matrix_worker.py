@@ -2,8 +2,8 @@
 
 python matrix_worker.py JOB RESULT
 
-JOB is what ``matrix_runner`` writes. RESULT gets, for each row by name, ``tokens``, ``stats``, ``order``, ``log``, or
-``error`` and ``message``.
+JOB is what ``matrix_runner`` writes. RESULT gets, for each row by name, ``tokens``, ``stats``, ``order``, ``log``,
+``chosen`` where answers are held to a choice, or ``error`` and ``message``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelet import LLM, SamplingParams
+from kernelet.contracts.sampling import StructuredOutputsParams
 from kernelet.contracts.stats import FinishedRequest, StatLogger, StatLoggerOffer, StepStats
 from kernelet.errors import KerneletError
 from kernelet.hookspecs import hookimpl
@@ -74,6 +75,11 @@ def run(row: dict[str, Any], requests: list[dict[str, Any]]) -> dict[str, Any]:
             priority = [one["priority"] for one in requests]
             outputs = llm.generate(prompts, params, use_tqdm=False, priority=priority)
             found["tokens"] = [[choice.token_ids for choice in output.outputs] for output in outputs]
+            if row["choice"]:
+                held = StructuredOutputsParams(choice=row["choice"])
+                params = [SamplingParams(temperature=1.0, seed=seed, structured_outputs=held) for seed in range(8)]
+                outputs = llm.generate(prompts[:8], params, use_tqdm=False)
+                found["chosen"] = [output.outputs[0].text for output in outputs]
             found["stats"] = {name: value for name, value in asdict(llm.stats()).items() if isinstance(value, int)}
     except KerneletError as error:
         found |= {"error": type(error).__name__, "message": str(error)}
