@@ -29,7 +29,7 @@ class ModuleInputs:
 
     Attributes:
         tokens: How many.
-        second_moment: float32 [in, in], the mean of x x^T; GPTQ's Hessian is twice this.
+        second_moment: float32 [in, in], the mean of x x^T; the Hessian of the squared error is twice this.
         mean_magnitude: float32 [in], the mean of abs(x).
         largest: float32 [in], the largest abs(x).
         sample: float32 [n, in], some of them, spread evenly over the text; at most ``tokens``.
@@ -81,7 +81,7 @@ class CalibratedBlock(ABC):
     def replace(self, name: str, weight: Tensor) -> None:
         """From now on a module has this weight [out, in]: what follows is calibrated on what it makes.
 
-        GPTQ gives the dequantized weight. One that does not call this calibrates on unquantized layers.
+        A writer gives the dequantized weight. One that does not call this calibrates on unquantized layers.
         """
 
     @abstractmethod
