@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
 
 from kernelet.contracts.offer import Settings
-from kernelet.contracts.quant import QuantOffer
+from kernelet.contracts.quant import KVCacheLayer, KVCacheOffer, KVCacheScheme, QuantOffer
 from kernelet.errors import UnsupportedModelError, WeightsError
 from kernelet.testing.quantization.layers import layers, model_config
 from kernelet.testing.quantizer import RandomSource
@@ -36,6 +37,16 @@ def test_quantization_method(example):
         plugin.load("method").Ternary(NOTHING, {**config, "bits": 2}, model_config("ternary", config))
     (owned,) = plugin.boot().offers(QuantOffer)
     assert owned.offer.names == ("ternary",)
+
+
+def test_kv_cache_method(example):
+    plugin = example("quant")
+    (owned,) = plugin.boot().offers(KVCacheOffer)
+    assert owned.offer.target.endswith("caches:HalfInt8")
+    method = plugin.load("caches").HalfInt8(NOTHING, model_config("", None))
+    layer = KVCacheLayer(name="model.layers.0.self_attn", num_kv_heads=2, head_size=64, dtype="bfloat16")
+    assert method.scheme(layer) == KVCacheScheme(element="int8", scales="token_head")
+    assert method.scheme(replace(layer, window=64)) is None
 
 
 def test_quantizer(example, tmp_path):
