@@ -8,7 +8,7 @@ be; recursion and long repetitions keep rules of their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Final
 
 from kernelet.contracts.structured import (
@@ -27,6 +27,11 @@ from kernelet_structured_xgrammar.measure import Measure
 
 PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _:,;!<>=@#%&'~`")
 """Characters that mean themselves, in strings, classes and regular expressions; others are written as code points."""
+
+LEAST: Final = (range(0x800, 0x1000), range(0x10000, 0x40000))
+"""Characters whose first byte, E0 or F0, has a second that is not 80 at least."""
+
+EDGES: Final = tuple(edge for part in LEAST for edge in (part.start, part.stop))
 
 SHORT: Final[dict[tuple[int, int | None], str]] = {(0, None): "*", (1, None): "+", (1, 1): ""}
 """Not `?`: what begins or ends with a repetition then loses its begin or its end (xgrammar 0.2.9)."""
@@ -116,7 +121,7 @@ class Writer:
             case Text(text):
                 return "".join(map(_escape_regex, text))
             case Chars(ranges):
-                return _class(ranges, _escape_regex)
+                return _regex_class(ranges)
             case Rule(name):
                 return self._regex(self._rules[name])
             case Concat(items):
@@ -141,6 +146,17 @@ def _times(minimum: int, maximum: int | None) -> str:
 def _class(ranges: Iterable[tuple[int, int]], escape: Callable[[str], str]) -> str:
     parts = (escape(chr(first)) + (f"-{escape(chr(last))}" if last > first else "") for first, last in ranges)
     return f"[{''.join(parts)}]"
+
+
+def _regex_class(ranges: Iterable[tuple[int, int]]) -> str:
+    """A class in two parts: xgrammar 0.2.9 takes overlong UTF-8 where a range goes on from a part of `LEAST`."""
+    parts: dict[bool, list[tuple[int, int]]] = {False: [], True: []}
+    for first, last in ranges:
+        cuts = sorted({first, last + 1, *(edge for edge in EDGES if first < edge <= last)})
+        for begin, end in pairwise(cuts):
+            parts[any(begin in part for part in LEAST)].append((begin, end - 1))
+    classes = [_class(part, _escape_regex) for part in parts.values() if part]
+    return classes[0] if len(classes) == 1 else f"({'|'.join(classes)})"
 
 
 def _escape(character: str) -> str:

@@ -73,3 +73,15 @@ def test_what_is_chosen_keeps_its_loops():
 
 def _quoted(character: str) -> str:
     return character if character.isalnum() or character == "," else f"\\U{ord(character):08x}"
+
+
+def test_classes_are_cut_where_overlong_utf_8_would_be_taken():
+    def written(*ranges):
+        (line,) = lines_of({"root": Chars(ranges)})
+        return re.fullmatch(r'root ::= Regex\("(.*)"\)', line)[1].encode().decode("unicode_escape")
+
+    assert written((0x20, 0x7FF)) == "[ -\u07ff]"
+    assert written((0x900, 0xA00)) == "[\u0900-\u0a00]"
+    assert written((0x20, 0x10FFFF)) == (
+        "([ -\u07ff\u1000-\uffff\U00040000-\U0010ffff]|[\u0800-\u0fff\U00010000-\U0003ffff])"
+    )

@@ -31,9 +31,19 @@ CHARS = (
     ((97, 97), (0xE4, 0xE4), (0x20AC, 0x20AC)),
     ((0xC0, 0x17F),),
     ((0x80, 0xD7FF), (0xE000, 0x10FFFF)),
+    ((32, 0x9FF), (0x1234, 0xD7FF), (0xE000, 0x23456)),
     ((0x1F5FF, 0x1F64F),),
 )
 BOUNDS: tuple[Times, ...] = ((0, 1), (0, None), (1, None), (2, 2), (0, 3), (1, 2), (2, None), (3, 5))
+SPECIAL = "\"\\/\n\r\t\x00\x01\x7f\x85\u2028\ufeff\ufffd^-]['{}()|*+?.$#<>@%&~` "
+"""Characters that mean something where rules are written as text."""
+_A, _B = Text("a"), Text("b")
+LOOPS = (
+    Union((Repeat(_B, 0, 2), _B)),
+    Concat((Text("c"), Repeat(Concat((_A, Repeat(_B, 0, None))), 0, 1), Text("c"))),
+    Union((Repeat(Concat((_A, _B)), 0, None), Concat((Repeat(_B, 0, None), _A)))),
+)
+"""Loops where an alternative or an option begins or ends."""
 DEPTH = 3
 SMALL = GrammarRules({ROOT: Text("a")})
 

@@ -255,6 +255,12 @@ class Whole(Singles):
         return [token for token in self.allowed() if tokens[token].decode(errors="ignore").encode() == tokens[token]]
 
 
+class Overlong(Singles):
+    def seen(self) -> list[int]:
+        _, pending = self.place
+        return [*self.allowed(), *(range(0x80, 0xA0) if pending == b"\xe0" else ())]
+
+
 class Once(Singles):
     def seen(self) -> list[int]:
         tokens = self._compiled.vocabulary.token_bytes
@@ -362,6 +368,7 @@ _ANSWERS: tuple[tuple[str, type[ReferenceGrammar], str], ...] = (
     ("leaves-words-as-they-are", Lazy, "fill_mask() must write every word of its row"),
     ("masks-single-bytes", Singles, "a mask must allow tokens of several characters"),
     ("masks-whole-characters", Whole, "a mask must allow tokens that are parts of characters"),
+    ("allows-overlong-forms", Overlong, "tokens must be UTF-8 of characters that the rules allow"),
     ("masks-one-of-the-same", Once, "a mask must allow all tokens of the same bytes"),
     ("advances-when-asked", Advances, "validate() must change nothing"),
     ("counts-all-or-nothing", AllOrNone, "validate() must count"),
