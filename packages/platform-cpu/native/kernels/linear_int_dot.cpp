@@ -179,7 +179,7 @@ void multiply_rounded(const IntFormat& format, const uint8_t* packed, const uint
   with_kind(format, [&](auto kind) {
     constexpr int kBits = decltype(kind)::value;
     if constexpr (kBits <= 8)
-      in_tiles<kRows>(rows, [&](auto count, int64_t done) {
+      in_tiles<largest_tile(kBits, kRows)>(rows, [&](auto count, int64_t done) {
         tile<decltype(count)::value, kBits>(format, packed, encoded + done * stride, stride, ahead, out + done * kPanel);
       });
   });

@@ -147,9 +147,9 @@ void multiply_floats(const IntFormat& format, const uint8_t* packed, const uint8
                      float* out) {
   const int64_t bytes = row_bytes(format, Dtype::float32);
   with_kind(format, [&](auto kind) {
-    in_tiles<kRows>(rows, [&](auto count, int64_t done) {
-      tile<decltype(count)::value, decltype(kind)::value>(format, packed, encoded + done * bytes, bytes / 4, ahead,
-                                                          out + done * kPanel);
+    constexpr int kKind = decltype(kind)::value;
+    in_tiles<largest_tile(kKind, kRows)>(rows, [&](auto count, int64_t done) {
+      tile<decltype(count)::value, kKind>(format, packed, encoded + done * bytes, bytes / 4, ahead, out + done * kPanel);
     });
   });
 }

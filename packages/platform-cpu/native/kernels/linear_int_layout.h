@@ -235,6 +235,9 @@ inline void in_tiles(int64_t rows, Tile&& tile) {
   take(std::integral_constant<int, 1>());
 }
 
+// Rows of the largest tile. Sizes are code of their own, so those of elements that are seldom seen are fewer.
+constexpr int largest_tile(int kind, int most) { return kind == 4 || kind == 8 ? most : 4; }
+
 // fn(kind) with the constant of a format's elements.
 template <class F>
 inline void with_kind(const IntFormat& format, F&& fn) {
