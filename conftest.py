@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -77,3 +79,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str:
     return f"hypothesis: profile kernelet, seed {config.getoption('--hypothesis-seed')}"
+
+
+@pytest.fixture(autouse=True)
+def _log_of_its_own() -> Iterator[None]:
+    """Who sets up kernelet's log, as commands do, does so for that test alone."""
+    log = logging.getLogger("kernelet")
+    before = log.handlers[:], log.propagate, log.level, log.disabled
+    yield
+    log.handlers[:], log.propagate, log.level, log.disabled = before

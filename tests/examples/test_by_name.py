@@ -21,4 +21,4 @@ def test_the_suites_of_a_platform_pass(acme_by_name, own_tests):
 def test_all_are_active_and_their_command_is_there(acme_by_name):
     states = {row["name"]: row["state"] for row in json.loads(acme_by_name.kernelet("plugins", "list", "--json"))}
     assert {states[name] for name in EXAMPLES} == {"active"}
-    assert "from acme-beam-search" in acme_by_name.kernelet("--help")
+    assert "(acme-beam-search)" in acme_by_name.kernelet("--help")

@@ -86,7 +86,7 @@ FORMS = {
 }
 """What is asked for, an answer that is as asked for, and who judges."""
 
-IN_CI = ("required", "either, a call")
+IN_CI = ("required",)
 """Those of every run; `hatch run test-long` asks for all."""
 
 THINKING = {

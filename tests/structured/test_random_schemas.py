@@ -84,7 +84,7 @@ def check(kind, served, count):
         assume(rules is not None and served.takes(rules))
         start, random = served.start(rules), Random(seed)
         for _ in range(AT_ONCE):
-            text = sample(start.fork(), random, vocabulary=served.vocabulary)
+            text = sample(start.fork(), random, vocabulary=served.vocabulary, hint=str(constraint))
             assert text is not None, f"a text for {constraint!r} did not end"
             complaint = kind.wrong(constraint, text)
             assert not complaint, f"{text!r} for {constraint!r}: {complaint}"

@@ -55,14 +55,32 @@ def accepts(start, text: str) -> bool:
     return grammar.accept(list(text.encode("utf-8", "surrogatepass"))) and grammar.can_end()
 
 
-def sample(grammar, random: Random, limit: int = LIMIT, vocabulary=VOCABULARY) -> str | None:
+class Hint:
+    """What of a vocabulary is in a text, and what follows there."""
+
+    def __init__(self, text: str, vocabulary: TokenVocabulary) -> None:
+        self._text = text.encode("utf-8", "surrogatepass")
+        self._tokens = vocabulary.token_bytes
+        self._after: dict[bytes, np.ndarray] = {}
+
+    def after(self, before: bytes) -> np.ndarray:
+        """How much likelier each token gets with each token that came: float64 [tokens]."""
+        if before not in self._after:
+            found = [bool(token) and 0.03 * (token in self._text) for token in self._tokens]
+            follows = [bool(token) and 0.06 * (before + token in self._text) for token in self._tokens]
+            self._after[before] = np.add(found, follows)
+        return self._after[before]
+
+
+def sample(grammar, random: Random, limit: int = LIMIT, vocabulary=VOCABULARY, hint: str = "") -> str | None:
     """A text by random logits under the masks; None: it did not end.
 
-    What closes gets likelier with its length, and each token less likely with each time that it came: where a string
-    must hold some letter before it may end, it does.
+    What closes, and what the hint has, gets likelier with its length, and each token less likely with each time that it
+    came: where a string must hold some letters before it may end, it does.
     """
     closing = [1.0 if token[:1] in b'"}])' and token else 0.0 for token in vocabulary.token_bytes]
-    bias = np.array(closing) - np.array([token[:1] >= b"\x80" for token in vocabulary.token_bytes])
+    bias = np.array(closing) - np.array([0.25 * (token[:1] >= b"\x80") for token in vocabulary.token_bytes])
+    hinted = Hint(hint, vocabulary)
     noise = np.random.default_rng(random.getrandbits(32))
     row = np.zeros(vocabulary.num_words, np.int32)
     times = np.zeros(len(closing))
@@ -73,7 +91,8 @@ def sample(grammar, random: Random, limit: int = LIMIT, vocabulary=VOCABULARY) -
         if grammar.can_end() and (grammar.must_end() or random.random() < 0.2 + length / 40):
             return text.decode()
         assert allowed.size, f"nothing fits after {text!r}"
-        scores = noise.gumbel(size=allowed.size) + bias[allowed] * min(8.0, length / 4) - times[allowed]
+        scores = noise.gumbel(size=allowed.size) + bias[allowed] * min(8.0, length / 4)
+        scores += hinted.after(text[-1:])[allowed] * length - times[allowed]
         token = int(allowed[np.argmax(scores)])
         assert grammar.accept([token]), (
             f"after {text!r} the mask allows {vocabulary.token_bytes[token]!r}, accept() not"

@@ -24,6 +24,8 @@ SHAPE = tiny_models.SHAPE | NARROW | LLAMA
 class Groups(QuantizationMethod):
     """Groups of 32 inputs share a scale."""
 
+    config = None
+
     def __init__(self):
         """Needs no settings."""
 

@@ -45,7 +45,8 @@ def test_version(kernelet):
 def test_help_lists_every_command(kernelet):
     code, out, _ = kernelet("--help")
     assert code == 0
-    assert all(command.name in out and command.help in out for command in commands.OWN)
+    words = " ".join(out.split())
+    assert all(f"{command.name} {command.help}" in words for command in commands.OWN)
 
 
 def test_no_command_shows_the_help(kernelet):

@@ -20,7 +20,7 @@ SHARES = {
     "quantizer": 3,
     "reasoning_parser": 5,
     "scheduler": 2,
-    "server": 8,
+    "server": 6,
     "stat_logger": 4,
     "tool_parser": 6,
 }

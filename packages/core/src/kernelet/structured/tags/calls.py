@@ -109,7 +109,8 @@ def call_states(
         InvalidConstraintError: a schema means nothing.
     """
     if calls.syntax is None:
-        raise UnenforcedError([Refusal("tools", "calls of the tool parser that runs cannot be constrained")])
+        asks = "tools" if calls.choice == "auto" else "tool_choice"
+        raise UnenforcedError([Refusal(asks, "calls of the tool parser that runs cannot be constrained")])
     return states_of(_Outline(calls, calls.syntax, options, tokens or {}, lower).node(), KIND)
 
 
