@@ -20,6 +20,8 @@ PROMPTS = [[(7 * i * i + 3 * i + start) % VOCAB for i in range(40)] for start in
 PARAMS = SamplingParams(temperature=0, max_tokens=1, prompt_logprobs=VOCAB)
 EIGHT_BITS = frozenset({"int8", "fp8"})
 """Other writers make 4, unless they are told."""
+CALIBRATED = frozenset({"awq", "gptq"})
+"""They take their time."""
 
 
 def writers():
@@ -70,7 +72,9 @@ def rounded(model, expected):
     return distance(by_transformers(changed), expected)
 
 
-@pytest.mark.parametrize("name", writers())
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=[pytest.mark.long] if one in CALIBRATED else []) for one in writers()]
+)
 def test_what_it_writes_is_nearly_the_model(name, model, text, expected, rounded, tmp_path):
     out = tmp_path / "out"
     calibration = ["--calibration", str(text), "--samples", "12", "--seq-len", "64"]

@@ -17,6 +17,7 @@ def test_growth_counts_from_after_the_warm_up(sizes, grown):
     assert growth(sizes) == pytest.approx(grown)
 
 
+@pytest.mark.long
 def test_mixed_load_for_a_minute(tiny_folder, all_plugins):
     texts = Texts.of_engine(str(tiny_folder))
     with serving(str(tiny_folder), ["--access-log", "off"]) as server:

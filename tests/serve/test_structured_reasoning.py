@@ -21,6 +21,8 @@ SCHEMA = {
     "additionalProperties": False,
 }
 FORMAT = {"type": "json_schema", "json_schema": {"name": "answer", "schema": SCHEMA}}
+pytestmark = pytest.mark.long
+
 TOOL = {"type": "function", "function": {"name": "look", "parameters": SCHEMA}}
 STRICT = {"type": "function", "function": {**TOOL["function"], "strict": True}}
 NAMED = {"type": "function", "function": {"name": "look"}}
@@ -86,9 +88,6 @@ FORMS = {
 }
 """What is asked for, an answer that is as asked for, and who judges."""
 
-IN_CI = ("required",)
-"""Those of every run; `hatch run test-long` asks for all."""
-
 THINKING = {
     "the prompt opens a thought": ("<think>\n", "hm</think>\n"),
     "the model opens a thought": ("", "<think>\nhm</think>\n"),
@@ -98,9 +97,7 @@ THINKING = {
 """What stands at the end of the prompt, and what the model begins with."""
 
 
-@pytest.fixture(
-    scope="module", params=["qwen3", pytest.param(None, marks=pytest.mark.long)], ids=["parser", "no parser"]
-)
+@pytest.fixture(scope="module", params=["qwen3", None], ids=["parser", "no parser"])
 def parser(request):
     return request.param
 
@@ -145,7 +142,7 @@ def ask(client, thinking, said, fields, *, stream=False, max_tokens=300):
     return last.finish_reason, getattr(last, "structured", None), reasoning, content, list(calls.values())
 
 
-@pytest.mark.parametrize("form", [one if one in IN_CI else pytest.param(one, marks=pytest.mark.long) for one in FORMS])
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("thinking", THINKING)
 def test_what_was_held_parses(client, parser, thinking, form):
     fields, good, judge = FORMS[form]

@@ -80,6 +80,7 @@ def answers(llm):
     return [output.outputs[0].token_ids for output in outputs], np.array(values)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("said", [AWQ, MIXED], ids=["awq", "gptq, mixed"])
 def test_logits_are_those_of_the_weights_for_any_ranks(engine, plain, tmp_path, said):
     quantized, twin = write(plain, tmp_path, said)
@@ -93,6 +94,7 @@ def test_logits_are_those_of_the_weights_for_any_ranks(engine, plain, tmp_path, 
     assert llm.plan.quantization == said["quant_method"]
 
 
+@pytest.mark.long
 def test_act_order_is_computed_on_one_rank(engine, plain, tmp_path):
     quantized, twin = write(plain, tmp_path, ACT_ORDER)
     tokens, expected = answers(engine(twin, 1, dtype="float32"))
