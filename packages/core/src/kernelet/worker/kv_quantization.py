@@ -18,8 +18,9 @@ from kernelet.contracts.cache import FullAttentionSpec, SlidingWindowSpec
 from kernelet.contracts.model import AttentionLayer
 from kernelet.contracts.plugins import PluginView
 from kernelet.contracts.quant import KVCacheLayer, KVCacheMethod, KVCacheOffer, KVCacheScheme
-from kernelet.errors import KerneletError, PluginError, UnsupportedModelError, WeightsError
+from kernelet.errors import UnsupportedModelError, WeightsError
 from kernelet.layers.dtypes import torch_dtype
+from kernelet.worker.offered import make_offered
 
 logger = logging.getLogger("kernelet.worker")
 
@@ -39,17 +40,8 @@ def make_kv_quantization(config: EngineConfig, plugins: PluginView) -> KVQuantiz
     if name == AUTO:
         return KVQuantization("", None)
     owned = plugins.select(KVCacheOffer, name).chosen
-    target = plugins.load(owned)
-    if not (isinstance(target, type) and issubclass(target, KVCacheMethod)):
-        raise PluginError(f"{owned.plugin}: {owned.offer.target} of offer {name!r} is no KVCacheMethod")
-    try:
-        return KVQuantization(name, target(plugins.settings(owned.plugin), config.model))
-    except KerneletError:
-        raise
-    except Exception as error:
-        raise PluginError(
-            f"KV cache dtype {name!r} of plugin {owned.plugin!r} cannot be made: {type(error).__name__}: {error}"
-        ) from error
+    method: KVCacheMethod = make_offered(plugins, owned, KVCacheMethod, "KV cache dtype", config.model)
+    return KVQuantization(name, method)
 
 
 class KVQuantization:

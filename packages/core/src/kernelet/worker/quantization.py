@@ -5,7 +5,7 @@ from __future__ import annotations
 from kernelet.config import ModelConfig
 from kernelet.contracts.plugins import PluginView
 from kernelet.contracts.quant import QuantizationMethod, QuantOffer
-from kernelet.errors import KerneletError, PluginError
+from kernelet.worker.offered import make_offered
 
 
 def make_quantization(config: ModelConfig, plugins: PluginView) -> QuantizationMethod | None:
@@ -19,18 +19,6 @@ def make_quantization(config: ModelConfig, plugins: PluginView) -> QuantizationM
     if config.quantization is None:
         return None
     owned = plugins.select(QuantOffer, config.quantization).chosen
-    target = plugins.load(owned)
-    if not (isinstance(target, type) and issubclass(target, QuantizationMethod)):
-        raise PluginError(
-            f"{owned.plugin}: {owned.offer.target} of offer {owned.offer.name!r} is no QuantizationMethod"
-        )
-    try:
-        method = target(plugins.settings(owned.plugin), config.quantization_config, config)
-    except KerneletError:
-        raise
-    except Exception as error:
-        raise PluginError(
-            f"quantization method {owned.offer.name!r} of plugin {owned.plugin!r} cannot be made: "
-            f"{type(error).__name__}: {error}"
-        ) from error
+    said = config.quantization_config
+    method: QuantizationMethod = make_offered(plugins, owned, QuantizationMethod, "quantization method", said, config)
     return method
