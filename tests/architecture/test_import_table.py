@@ -51,6 +51,7 @@ TORCH_SUITES = {
     "quantizer",
     "logits_processor",
     "communicator",
+    "kv_connector",
 }
 
 
