@@ -27,6 +27,9 @@ ALSO = {
     "kernelet.config.scheduler": "lifecycle",
     "kernelet.contracts.commands": "lifecycle",
     "kernelet.contracts.inspection": "executor",
+    "kernelet.contracts.kv_pages": "kv",
+    "kernelet.contracts.kv_steps": "kv",
+    "kernelet.contracts.kv_worker": "kv",
     "kernelet.contracts.pooling": "io",
     "kernelet.contracts.quantizing": "quant",
     "kernelet.contracts.steps": "executor",
@@ -37,7 +40,7 @@ ALSO = {
 }
 """Modules outside contracts/ and hookspecs/ that contracts name: what hooks are given, what plugins may raise."""
 
-PROVIDED = frozenset({"PluginView", "Orderable", "OpTable", "ModelContext", "TensorParallel"})
+PROVIDED = frozenset({"PluginView", "Orderable", "KVPages", "KVRequest", "OpTable", "ModelContext", "TensorParallel"})
 """Interfaces that the core implements and plugins only use: more of them breaks nobody."""
 
 NOT_A_CONTRACT = frozenset(

@@ -12,138 +12,42 @@ another number is dropped. What was not confirmed was not loaded.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
+from kernelet.contracts.kv_pages import CANONICAL, KVIdentity, KVLayout, KVPages, KVPart, KVRegion
+from kernelet.contracts.kv_worker import KVWorkerContext, TransferResults, WorkerSide
 from kernelet.contracts.offer import Offer, Settings
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-CANONICAL = "canonical"
-"""The order of pages that ``KVPages.read`` and ``write`` speak: each part [token, head, width]."""
+__all__ = [
+    "CANONICAL",
+    "LATER",
+    "ROLES",
+    "Handover",
+    "KVConnectorContext",
+    "KVConnectorOffer",
+    "KVIdentity",
+    "KVLayout",
+    "KVPages",
+    "KVPart",
+    "KVRegion",
+    "KVRequest",
+    "KVStep",
+    "KVWorkerContext",
+    "Later",
+    "ScheduledKV",
+    "SchedulerSide",
+    "Ticket",
+    "TransferResults",
+    "WorkerSide",
+]
 
 ROLES = ("producer", "consumer", "both")
 """What an engine is to its connectors: it only saves, it only loads, or both."""
-
-# --- what is stored ------------------------------------------------------------------------------
-
-
-class KVIdentity(msgspec.Struct, frozen=True, kw_only=True):
-    """What keys and values are a function of, besides tokens. Those of another identity are always a miss.
-
-    Attributes:
-        weights: Digest of the checkpoint.
-        dtype: Dtype of the model.
-        kv_cache_dtype: ``CacheConfig.dtype``.
-        arithmetic: Digest of what computes every layer, and of the number of ranks.
-    """
-
-    weights: str
-    dtype: str
-    kv_cache_dtype: str
-    arithmetic: str
-
-
-class KVPart(msgspec.Struct, frozen=True, kw_only=True):
-    """One tensor of a layer's cache: [token, num_kv_heads, width].
-
-    Attributes:
-        name: ``"key"``, ``"value"``, ``"key_scale"`` or ``"value_scale"``.
-        dtype: Name of the torch dtype, ``"bfloat16"``, ``"float8_e4m3fn"``, ...
-        width: Elements a head: the head size, or 1 for scales.
-    """
-
-    name: str
-    dtype: str
-    width: int
-
-
-class KVLayout(msgspec.Struct, frozen=True, kw_only=True):
-    """The pages of one cache group on one rank.
-
-    Attributes:
-        group: Index of the group.
-        layers: Global names, in order.
-        block_size: Tokens a block.
-        num_blocks: Blocks, the null block included.
-        num_kv_heads: Heads of this rank, which are ``[rank * num_kv_heads, ...)`` of all.
-        parts: What each layer keeps.
-        window: Tokens that are seen, of a sliding window; None: all.
-        native: The attention's own order of a page, as ``Attention.native_layout`` says it; equal texts mean equal
-            bytes. Empty: nobody but the attention can read it.
-        rank: This rank.
-        world_size: Ranks that share each layer.
-    """
-
-    group: int
-    layers: tuple[str, ...]
-    block_size: int
-    num_blocks: int
-    num_kv_heads: int
-    parts: tuple[KVPart, ...]
-    window: int | None = None
-    native: str = ""
-    rank: int = 0
-    world_size: int = 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class KVRegion:
-    """Memory in which the pages of one layer lie one after the other; block b is at ``address + b * block_bytes``.
-
-    Attributes:
-        address: Of block 0.
-        block_bytes: Bytes of one block.
-        num_blocks: Blocks.
-        device: What torch calls the device, ``"cpu"``, ``"cuda:0"``.
-    """
-
-    address: int
-    block_bytes: int
-    num_blocks: int
-    device: str
-
-
-class KVPages(Protocol):
-    """The pages of one rank, for its ``WorkerSide``. ``read`` and ``write`` may be called on any thread.
-
-    Tokens are positions in a request; ``block_ids`` is its whole block list in the group of the layer, so that a
-    stretch of tokens may begin and end inside blocks.
-    """
-
-    @property
-    def layouts(self) -> tuple[KVLayout, ...]:
-        """One a group."""
-        ...
-
-    def read(self, layer: str, block_ids: Sequence[int], start: int, end: int) -> tuple[Tensor, ...]:
-        """The parts of tokens [start, end): copies on the host, each [end - start, num_kv_heads, width]."""
-        ...
-
-    def write(self, transfer: int, layer: str, block_ids: Sequence[int], start: int, parts: Sequence[Tensor]) -> bool:
-        """Stores parts from token ``start`` on; what else is in their blocks stays.
-
-        Returns:
-            False: the transfer was cancelled or has ended, and nothing was written.
-
-        Raises:
-            ValueError: parts of another shape or dtype than the layout says.
-        """
-        ...
-
-    def regions(self, layer: str) -> tuple[KVRegion, ...]:
-        """The memory of a layer, for transports that register it; empty: its pages do not lie so.
-
-        What is written there directly, not with ``write``, is not held back when a transfer is cancelled:
-        ``WorkerSide.cancel`` must do it.
-        """
-        ...
-
 
 # --- what the scheduler side sees ----------------------------------------------------------------
 
@@ -372,99 +276,6 @@ class SchedulerSide(ABC):
 
     def shutdown(self) -> None:
         """Ends; what was saved is complete."""
-
-
-# --- what the worker side does -------------------------------------------------------------------
-
-
-class TransferResults(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of transfers on one rank, each told once.
-
-    Attributes:
-        received: Loads that are over, with the number of tokens, from ``start`` on, that are valid: all, or fewer, or
-            0 where nothing came.
-        sent: Handovers that are over: nobody reads their blocks any more.
-    """
-
-    received: Mapping[int, int] = {}
-    sent: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True, kw_only=True)
-class KVWorkerContext:
-    """What a worker side is made from.
-
-    Attributes:
-        identity: Of this engine; equal on all ranks and in its scheduler side.
-        role: One of ``ROLES``.
-        engine_id: As in ``KVConnectorContext``.
-        pages: This rank's.
-        rank: This rank.
-        world_size: Number of ranks.
-        load_timeout: Seconds, the deadline of each load.
-    """
-
-    identity: KVIdentity
-    role: str
-    engine_id: str
-    pages: KVPages
-    rank: int = 0
-    world_size: int = 1
-    load_timeout: float = 30.0
-
-
-class WorkerSide(ABC):
-    """Moves bytes for one rank. A step calls it in the order in which the methods stand here, on one thread.
-
-    Steps without a forward pass call all but the two with a layer.
-    """
-
-    def __init__(self, settings: Settings, context: KVWorkerContext) -> None:
-        self.settings = settings
-        self.context = context
-
-    def get_handshake_metadata(self) -> bytes | None:
-        """What others need to reach this rank; once, after it is made."""
-        return None
-
-    def cancel(self, transfers: Collection[int]) -> None:
-        """The fence: when it returns, nothing of these transfers touches a page any more, nor ever will.
-
-        Called for loads and handovers whose deadline passed, whose request ended or was preempted; it may hold ones
-        that are over, or that this rank never heard of.
-        """
-
-    @abstractmethod
-    def bind_connector_metadata(self, meta: bytes) -> None:
-        """Takes what the scheduler side built for this step."""
-
-    @abstractmethod
-    def start_load_kv(self) -> None:
-        """Begins loads; those of sync tickets must be visible once ``wait_for_layer_load`` returns."""
-
-    def wait_for_layer_load(self, layer: str) -> None:
-        """Before a layer's attention reads its pages."""
-
-    def save_kv_layer(self, layer: str) -> None:
-        """After a layer has written this step's keys and values."""
-
-    def wait_for_save(self) -> None:
-        """After the forward pass: when it returns, nothing reads a page for saving that is not held by a transfer."""
-
-    @abstractmethod
-    def get_finished(self) -> TransferResults:
-        """What is over since the last call."""
-
-    def build_connector_worker_meta(self) -> bytes:
-        """For ``SchedulerSide.update_connector_output``; empty: nothing."""
-        return b""
-
-    def get_kv_connector_stats(self) -> Mapping[str, float]:
-        """Counters of this rank since the last call, by name; the core adds those of ranks and steps up."""
-        return {}
-
-    def shutdown(self) -> None:
-        """Ends; waits for what is being saved."""
 
 
 # --- the offer -----------------------------------------------------------------------------------

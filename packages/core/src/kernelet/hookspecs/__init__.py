@@ -21,6 +21,7 @@ DOMAINS = (
     "cache",
     "model",
     "quant",
+    "kv",
     "executor",
     "sampling",
     "io",

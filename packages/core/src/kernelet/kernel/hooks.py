@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from kernelet.contracts.cache import CachePolicyOffer, CacheSpecOffer
     from kernelet.contracts.executor import CommunicatorOffer, ExecutorOffer, SchedulerOffer
     from kernelet.contracts.io import IOProcessorOffer
+    from kernelet.contracts.kv import KVConnectorOffer
     from kernelet.contracts.lifecycle import ConfigChange, PluginOptions, ProcessRole
     from kernelet.contracts.model import ModelArchitectureOffer, ModelSourceOffer, WeightFormatOffer
     from kernelet.contracts.op import OpOffer, WeightKernelOffer
@@ -103,6 +104,11 @@ class QuantHooks(_Domain):
         return self._host.call("kernelet_kv_cache_methods")
 
 
+class KVHooks(_Domain):
+    def kv_connectors(self) -> list[Answer[Sequence[KVConnectorOffer]]]:
+        return self._host.call("kernelet_kv_connectors")
+
+
 class ExecutorHooks(_Domain):
     def executors(self) -> list[Answer[Sequence[ExecutorOffer]]]:
         return self._host.call("kernelet_executors")
@@ -162,6 +168,7 @@ class Hooks:
         self.cache = CacheHooks(host)
         self.model = ModelHooks(host)
         self.quant = QuantHooks(host)
+        self.kv = KVHooks(host)
         self.executor = ExecutorHooks(host)
         self.sampling = SamplingHooks(host)
         self.io = IOHooks(host)

@@ -11,6 +11,7 @@ from kernelet.contracts.attention import AttentionOffer
 from kernelet.contracts.cache import CachePolicyOffer, CacheSpecOffer
 from kernelet.contracts.executor import CommunicatorOffer, ExecutorOffer, SchedulerOffer
 from kernelet.contracts.io import IOProcessorOffer
+from kernelet.contracts.kv import KVConnectorOffer
 from kernelet.contracts.model import ModelArchitectureOffer, ModelSourceOffer, WeightFormatOffer
 from kernelet.contracts.offer import Offer
 from kernelet.contracts.op import OpOffer, WeightKernelOffer
@@ -198,6 +199,16 @@ KINDS: tuple[Kind, ...] = (
         collect=lambda hooks: hooks.quant.kv_cache_methods(),
         scope="kv-cache",
         flag="--kv-cache-dtype",
+    ),
+    Kind(
+        offer=KVConnectorOffer,
+        domain="kv",
+        label="KV connector",
+        package="kv",
+        hook_name="kernelet_kv_connectors",
+        collect=lambda hooks: hooks.kv.kv_connectors(),
+        flag="--kv-connector",
+        claims=lambda offer: tuple(dict.fromkeys((offer.name, *offer.aliases))),
     ),
     Kind(
         offer=ExecutorOffer,

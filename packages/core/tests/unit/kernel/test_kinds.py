@@ -10,6 +10,7 @@ from kernelet.contracts import (
     cache,
     executor,
     io,
+    kv,
     model,
     op,
     parsing,
@@ -21,6 +22,7 @@ from kernelet.contracts import (
     structured,
 )
 from kernelet.contracts.executor import SchedulerOffer
+from kernelet.contracts.kv import KVConnectorOffer
 from kernelet.contracts.model import ModelSourceOffer
 from kernelet.contracts.offer import Offer
 from kernelet.contracts.parsing import ParserOffer, ReasoningParserOffer, ToolParserOffer
@@ -31,7 +33,7 @@ from kernelet.kernel.kinds import KINDS, kind_of
 
 def test_every_offer_class_of_the_contracts_has_a_row():
     modules = (
-        *(attention, cache, executor, io, model, op, parsing, platform),
+        *(attention, cache, executor, io, kv, model, op, parsing, platform),
         *(quant, sampling, serving, stats, structured),
     )
     classes = {c for m in modules for _, c in inspect.getmembers(m, inspect.isclass) if issubclass(c, Offer)}
@@ -80,6 +82,8 @@ def test_opt_in_kinds():
 def test_claims():
     offer = ModelSourceOffer(name="s", target="a:B", models={"m1": "", "m2": ""})
     assert kind_of(ModelSourceOffer).claims(offer) == ("m1", "m2")
+    connector = KVConnectorOffer(name="k", target="a:B", worker="a:C", aliases=("K", "k"))
+    assert kind_of(KVConnectorOffer).claims(connector) == ("k", "K")
     assert kind_of(EndpointOffer).claims(EndpointOffer(name="e", target="a:B", prefix="/e")) == ("/e",)
 
 

@@ -26,6 +26,7 @@ from kernelet.contracts.executor import (
     SchedulingPolicy,
 )
 from kernelet.contracts.io import IOProcessor, IOProcessorOffer
+from kernelet.contracts.kv import KVConnectorOffer, SchedulerSide
 from kernelet.contracts.lifecycle import PluginOptions
 from kernelet.contracts.model import (
     Model,
@@ -97,6 +98,7 @@ INTERFACES: Mapping[type[Offer], type] = MappingProxyType(
         QuantOffer: QuantizationMethod,
         QuantizerOffer: Quantizer,
         KVCacheOffer: KVCacheMethod,
+        KVConnectorOffer: SchedulerSide,
         ExecutorOffer: Executor,
         CommunicatorOffer: Communicator,
         SchedulerOffer: SchedulingPolicy,
@@ -289,5 +291,5 @@ MADE: Mapping[type[Offer], Trial] = MappingProxyType(
         ServerOffer: _server,
     }
 )
-"""Kinds whose object is made here; models, their quantization and IO processors, readers, executors, communicators and
-endpoints need more; a server's options are checked, it needs an engine."""
+"""Kinds whose object is made here; models, their quantization and IO processors, readers, KV connectors, executors,
+communicators and endpoints need more; a server's options are checked, it needs an engine."""

@@ -10,6 +10,7 @@ from kernelet.contracts.attention import Attention, AttentionOffer
 from kernelet.contracts.cache import CachePolicyOffer, CacheSpecOffer, EvictionPolicy
 from kernelet.contracts.executor import CommunicatorOffer, ExecutorOffer, SchedulerOffer
 from kernelet.contracts.io import IOProcessorOffer
+from kernelet.contracts.kv import KVConnectorOffer
 from kernelet.contracts.model import (
     ModelArchitectureOffer,
     ModelSource,
@@ -192,6 +193,7 @@ def test_every_kind_is_tried_somehow():
         WeightFormatOffer,
         QuantOffer,
         KVCacheOffer,
+        KVConnectorOffer,
         ExecutorOffer,
         CommunicatorOffer,
         EndpointOffer,

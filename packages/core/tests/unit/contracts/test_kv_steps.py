@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernelet.contracts.kv_steps import KVPlan, KVReport, decode, encode
+from kernelet.contracts.kv_worker import TransferResults
+
+numbers = st.integers(0, 2**63 - 1)
+plans = st.builds(
+    KVPlan, meta=st.binary(), cancel=st.lists(numbers).map(tuple), sync_loads=st.lists(numbers).map(tuple)
+)
+results = st.builds(
+    TransferResults, received=st.dictionaries(numbers, st.integers(0, 2**31)), sent=st.frozensets(numbers)
+)
+reports = st.builds(
+    KVReport, results=results, meta=st.binary(), stats=st.dictionaries(st.text(), st.floats(allow_nan=False))
+)
+
+
+@given(plans)
+def test_plans_travel(plan):
+    assert decode(encode(plan), KVPlan) == plan
+
+
+@given(reports)
+def test_reports_travel(report):
+    assert decode(encode(report), KVReport) == report
+
+
+def test_what_is_no_message():
+    with pytest.raises(msgspec.DecodeError):
+        decode(b"\xff", KVReport)
