@@ -101,8 +101,7 @@ class BlockPool:
 
     def clear_prefixes(self) -> None:
         """Forgets every prefix; cached blocks become free."""
-        for block_id in self.index.block_ids():
-            self.index.remove(block_id)
+        for block_id in self.index.clear():
             if self._references[block_id] == 0:
                 self._policy.remove(block_id)
                 self._free.append(block_id)

@@ -1,38 +1,59 @@
-"""What happened to cached prefixes, for those who keep an index of their own (routers, connectors)."""
+"""What happened to cached prefixes, for those who keep an index of their own (routers)."""
 
 from __future__ import annotations
 
 import msgspec
 
-from kernelet.cache.keys import BlockKey
+from kernelet.cache.keys import BlockKey, Extra
 
 
-class BlockStored(msgspec.Struct, frozen=True, tag="stored"):
-    """A group's prefix index took up a block."""
+class BlockStored(msgspec.Struct, frozen=True, kw_only=True, tag="stored"):
+    """A group's prefix index took up blocks that follow each other.
+
+    Attributes:
+        group: Index of the group.
+        keys: Their keys, in order.
+        parent: Key of the block before the first; ``ROOT``: there is none.
+        token_ids: Their tokens, ``block_size`` each.
+        block_size: Tokens a block.
+        extras: What else decides the content of each, as in ``block_extras``.
+    """
 
     group: int
-    key: BlockKey
+    keys: tuple[BlockKey, ...]
+    parent: BlockKey
+    token_ids: tuple[int, ...]
+    block_size: int
+    extras: tuple[tuple[Extra, ...], ...] = ()
 
 
-class BlockRemoved(msgspec.Struct, frozen=True, tag="removed"):
+class BlockRemoved(msgspec.Struct, frozen=True, kw_only=True, tag="removed"):
     """A group's prefix index gave up a block."""
 
     group: int
     key: BlockKey
 
 
-CacheEvent = BlockStored | BlockRemoved
+class AllBlocksCleared(msgspec.Struct, frozen=True, tag="cleared"):
+    """All groups forgot all that they had."""
+
+
+CacheEvent = BlockStored | BlockRemoved | AllBlocksCleared
 
 
 class EventLog:
-    """Collects events until they are taken; keeps nothing where nobody listens."""
+    """Collects events until they are taken; keeps nothing where nobody listens.
+
+    Attributes:
+        enabled: Whether somebody listens.
+    """
 
     def __init__(self, *, enabled: bool) -> None:
-        self._enabled = enabled
+        self.enabled = enabled
         self._events: list[CacheEvent] = []
 
     def add(self, event: CacheEvent) -> None:
-        if self._enabled:
+        if self.enabled:
             self._events.append(event)
 
     def take(self) -> list[CacheEvent]:

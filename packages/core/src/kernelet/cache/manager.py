@@ -8,10 +8,10 @@ from weakref import WeakKeyDictionary
 
 from kernelet.cache.block_pool import BlockPool
 from kernelet.cache.capacity import CacheGroupState, Capacity
-from kernelet.cache.events import CacheEvent, EventLog
+from kernelet.cache.events import AllBlocksCleared, BlockStored, CacheEvent, EventLog
 from kernelet.cache.eviction import lru
 from kernelet.cache.groups import group_manager
-from kernelet.cache.keys import KeyChain
+from kernelet.cache.keys import ROOT, BlockKey, KeyChain, block_extras
 from kernelet.cache.prefix_index import PrefixIndex
 from kernelet.cache.tables import GroupTable, PrefixHit, RequestTables
 from kernelet.config import CacheConfig
@@ -140,14 +140,19 @@ class CacheManager:
         tables = self._tables[request.request_id]
         if not self.caching or tables.generation != self._generation:
             return
-        for group, table in zip(self._groups, tables.groups, strict=True):
+        for place, (group, table) in enumerate(zip(self._groups, tables.groups, strict=True)):
             count = min(num_tokens // group.block_size, len(table.block_ids))
             if count <= table.num_stored:
                 continue
             keys = self._chain(request, group.block_size).upto(request.token_ids, count)
-            for index in range(max(table.num_stored, table.num_dropped), count):
-                group.pool.store(keys[index], table.block_ids[index])
+            stored = [
+                index
+                for index in range(max(table.num_stored, table.num_dropped), count)
+                if group.pool.store(keys[index], table.block_ids[index])
+            ]
             table.num_stored = count
+            if stored and self._log.enabled:
+                self._tell(request, place, keys, stored)
 
     def free(self, request: Request) -> None:
         """Gives all blocks of a request back; what the prefix index has of them stays there until it is evicted."""
@@ -167,6 +172,7 @@ class CacheManager:
         self._generation += 1
         for group in self._groups:
             group.pool.clear_prefixes()
+        self._log.add(AllBlocksCleared())
 
     def take_events(self) -> list[CacheEvent]:
         """What entered or left the prefix index since the last call, oldest first."""
@@ -199,6 +205,27 @@ class CacheManager:
         if block_size not in chains:
             chains[block_size] = KeyChain(request.data, block_size)
         return chains[block_size]
+
+    def _tell(self, request: Request, place: int, keys: Sequence[BlockKey], stored: Sequence[int]) -> None:
+        """Notes what a group's index took up: an event for each run of blocks that follow each other."""
+        size = self._groups[place].block_size
+        first = 0
+        for last, index in enumerate(stored):
+            if last + 1 < len(stored) and stored[last + 1] == index + 1:
+                continue
+            start, end = stored[first], index + 1
+            extras = [tuple(block_extras(request.data, at * size, (at + 1) * size)) for at in range(start, end)]
+            self._log.add(
+                BlockStored(
+                    group=place,
+                    keys=tuple(keys[start:end]),
+                    parent=keys[start - 1] if start else ROOT,
+                    token_ids=tuple(request.token_ids[start * size : end * size]),
+                    block_size=size,
+                    extras=tuple(extras) if any(extras) else (),
+                )
+            )
+            first = last + 1
 
     def _find(self, request: Request, group: CacheGroupState, num_blocks: int) -> list[int | None]:
         keys = self._chain(request, group.block_size).upto(request.token_ids, num_blocks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelet.cache.events import BlockRemoved, BlockStored, EventLog
+from kernelet.cache.events import BlockRemoved, EventLog
 from kernelet.cache.keys import BlockKey
 
 
@@ -35,7 +35,6 @@ class PrefixIndex:
             raise ValueError(f"block {block_id} of group {self._group} already holds another prefix")
         self._blocks[key] = block_id
         self._keys[block_id] = key
-        self._log.add(BlockStored(self._group, key))
         return True
 
     def remove(self, block_id: int) -> None:
@@ -46,7 +45,15 @@ class PrefixIndex:
         """
         key = self._keys.pop(block_id)
         del self._blocks[key]
-        self._log.add(BlockRemoved(self._group, key))
+        if self._log.enabled:
+            self._log.add(BlockRemoved(group=self._group, key=key))
+
+    def clear(self) -> list[int]:
+        """Forgets every block and returns them; the log is not told of each."""
+        block_ids = list(self._keys)
+        self._keys.clear()
+        self._blocks.clear()
+        return block_ids
 
     def block_ids(self) -> list[int]:
         """All blocks that hold a prefix."""

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelet.cache.events import BlockRemoved, BlockStored
+from kernelet.cache.events import AllBlocksCleared, BlockRemoved, BlockStored, CacheEvent
 from kernelet.cache.keys import KeyChain
 from kernelet.cache.manager import CacheManager
 from kernelet.config import CacheConfig
@@ -220,11 +220,56 @@ def test_events():
     first = request("first", range(8))
     compute(cache, first)
     keys = KeyChain(first.data, BLOCK).upto(first.token_ids, 2)
-    assert cache.take_events() == [BlockStored(0, keys[0]), BlockStored(0, keys[1])]
+    stored = BlockStored(group=0, keys=tuple(keys), parent=b"", token_ids=tuple(range(8)), block_size=BLOCK)
+    assert cache.take_events() == [stored], "blocks that follow each other are one event"
     cache.forget(first)
     compute(cache, request("other", range(100, 108)))
-    assert BlockRemoved(0, keys[1]) in cache.take_events()
-    assert make().take_events() == []
+    assert BlockRemoved(group=0, key=keys[1]) in cache.take_events()
+    cache.reset_prefix_cache()
+    assert cache.take_events() == [AllBlocksCleared()]
+    silent = make()
+    silent.reset_prefix_cache()
+    assert silent.take_events() == []
+
+
+def test_events_name_the_block_before_and_what_else_decides():
+    cache = make(num_blocks=8, record_events=True)
+    compute(cache, request("short", range(4), salt="s"))
+    (head,) = cache.take_events()
+    assert head.extras == ((("salt", ("s",)),),)
+    compute(cache, request("long", range(12), salt="s"))
+    (tail,) = cache.take_events()
+    assert tail.parent == head.keys[0], "the first block is there already, and is not told again"
+    assert (tail.token_ids, tail.extras) == (tuple(range(4, 12)), ())
+
+
+def test_a_listener_knows_what_the_index_has():
+    """Whatever requests come and go, the events alone give the index of each group."""
+    cache = make(num_blocks=7, record_events=True)
+    known: set[bytes] = set()
+
+    def hear(events: list[CacheEvent]) -> None:
+        for event in events:
+            match event:
+                case BlockStored(keys=keys):
+                    assert not known & set(keys)
+                    known.update(keys)
+                case BlockRemoved(key=key):
+                    known.remove(key)
+                case _:
+                    known.clear()
+
+    for seed in range(60):
+        start = seed * 7 % 5
+        one = request(f"r{seed}", [*range(start), *range(50, 50 + 4 * (seed % 4) + 3)])
+        compute(cache, one)
+        cache.forget(one)
+        hear(cache.take_events())
+        if seed % 25 == 24:
+            cache.reset_prefix_cache()
+            hear(cache.take_events())
+        assert known == set(cache.pools[0].index._blocks)
+    assert known
 
 
 def test_check_finds_lost_references():

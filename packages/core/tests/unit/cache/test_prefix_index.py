@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kernelet.cache.events import BlockRemoved, BlockStored, EventLog
+from kernelet.cache.events import BlockRemoved, EventLog
 from kernelet.cache.prefix_index import PrefixIndex
 
 
@@ -24,4 +24,15 @@ def test_one_block_a_key_and_one_key_a_block():
     assert index.block_ids() == []
     with pytest.raises(KeyError):
         index.remove(5)
-    assert log.take() == [BlockStored(2, b"a"), BlockRemoved(2, b"a")]
+    assert log.take() == [BlockRemoved(group=2, key=b"a")]
+
+
+def test_all_are_forgotten_at_once():
+    log = EventLog(enabled=True)
+    index = PrefixIndex(0, log)
+    index.store(b"a", 5)
+    index.store(b"b", 6)
+    assert sorted(index.clear()) == [5, 6]
+    assert index.get(b"a") is None
+    assert not index.holds(6)
+    assert log.take() == [], "whoever clears says so, once for all groups"

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from kernelet.cache.events import AllBlocksCleared
 from kernelet.cache.eviction import LRUPolicy
 from kernelet.cache.groups import FullGroupManager, SlidingWindowGroupManager
 from kernelet.config import CacheConfig, SchedulerConfig
@@ -163,8 +164,9 @@ def test_prefix_cache_is_reset():
         return core.take_finished()[0].num_cached_tokens
 
     assert [cached("a"), cached("b")] == [0, 16]
-    assert len(core.take_cache_events()) == 5
+    assert sum(len(event.keys) for event in core.take_cache_events()) == 5
     core.reset_prefix_cache()
+    assert core.take_cache_events() == [AllBlocksCleared()]
     assert cached("c") == 0
 
 
