@@ -95,6 +95,12 @@ class EvictionPolicy(ABC):
         self.settings = settings
         self.num_blocks = num_blocks
 
+    def assign(self, block_id: int, content: bytes) -> None:
+        """What the block holds from now on, by name: before it is first added. Since cache 2.1.
+
+        For policies that remember what they gave up: content that comes back has the same name.
+        """
+
     @abstractmethod
     def add(self, block_id: int) -> None:
         """The block's last reference went away; it may now be evicted."""

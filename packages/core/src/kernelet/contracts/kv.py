@@ -12,16 +12,19 @@ another number is dropped. What was not confirmed was not loaded.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from kernelet.contracts.kv_pages import CANONICAL, KVIdentity, KVLayout, KVPages, KVPart, KVRegion
-from kernelet.contracts.kv_worker import KVWorkerContext, TransferResults, WorkerSide
+from kernelet.contracts.kv_worker import KVWorkerContext, TransferResults, WorkerSide, no_policies
 from kernelet.contracts.offer import Offer, Settings
+
+if TYPE_CHECKING:
+    from kernelet.contracts.cache import EvictionPolicy
 
 __all__ = [
     "CANONICAL",
@@ -170,6 +173,8 @@ class KVConnectorContext:
         load_timeout: Seconds, the deadline of each load.
         max_model_len: Largest number of tokens of a request.
         handshakes: What ``WorkerSide.get_handshake_metadata`` gave, by rank; None where it gave nothing.
+        eviction: Makes the offered ``EvictionPolicy`` of a name, of a pool of so many ids, the null block
+            included; raises SelectionError where nobody offers it.
     """
 
     identity: KVIdentity
@@ -179,6 +184,7 @@ class KVConnectorContext:
     load_timeout: float
     max_model_len: int
     handshakes: tuple[bytes | None, ...] = ()
+    eviction: Callable[[str, int], EvictionPolicy] = no_policies
 
     @property
     def saves(self) -> bool:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
 
 if TYPE_CHECKING:
+    from kernelet.contracts.cache import EvictionPolicy
     from kernelet.contracts.kv_pages import KVIdentity, KVPages
     from kernelet.contracts.offer import Settings
+
+
+def no_policies(name: str, _size: int) -> EvictionPolicy:
+    """Stands for the policies of a context that was made without any."""
+    raise LookupError(f"eviction policy {name!r} was asked for, and this context has none: give it `eviction`")
 
 
 class TransferResults(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +45,7 @@ class KVWorkerContext:
         rank: This rank.
         world_size: Number of ranks.
         load_timeout: Seconds, the deadline of each load.
+        eviction: As in ``KVConnectorContext``.
     """
 
     identity: KVIdentity
@@ -48,6 +55,7 @@ class KVWorkerContext:
     rank: int = 0
     world_size: int = 1
     load_timeout: float = 30.0
+    eviction: Callable[[str, int], EvictionPolicy] = no_policies
 
 
 class WorkerSide(ABC):

@@ -26,10 +26,10 @@ def kernelet_cache_specs() -> Sequence[CacheSpecOffer]:
 
 @hookspec
 def kernelet_cache_policies() -> Sequence[CachePolicyOffer]:
-    """Offers eviction policies of the prefix cache.
+    """Offers eviction policies: of the prefix cache, and of stores of KV connectors.
 
     When: process start, while registries are filled.
-    Process: engine.
+    Process: engine, worker.
     Returns: offers; duplicates of a name are an error.
     Order: one: named, else the highest priority.
     Since: cache 1.0.
