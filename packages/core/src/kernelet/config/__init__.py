@@ -5,6 +5,8 @@ from __future__ import annotations
 from kernelet.config.cache import CacheConfig
 from kernelet.config.engine import EngineConfig
 from kernelet.config.health import HealthConfig
+from kernelet.config.kv import KVEventsConfig, KVTransferConfig
+from kernelet.config.kv import KVTransferConfig
 from kernelet.config.model import ModelConfig
 from kernelet.config.parallel import ParallelConfig
 from kernelet.config.plugins import PluginsConfig
@@ -15,6 +17,9 @@ __all__ = [
     "CacheConfig",
     "EngineConfig",
     "HealthConfig",
+    "KVEventsConfig",
+    "KVTransferConfig",
+    "KVTransferConfig",
     "ModelConfig",
     "ParallelConfig",
     "PluginsConfig",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
@@ -23,6 +24,7 @@ class EngineOutput(msgspec.Struct, frozen=True, kw_only=True):
         error_parameter: The field of the request that it failed by, with which the message begins; None: by none.
         pooled: float32 [hidden] as bytes, with the end of a request that is pooled.
         structured: ``"enforced"`` or ``"unfinished"``, with the end of a request that was held to a constraint.
+        kv_transfer_params: What KV connectors say to the client, with the end of a request.
     """
 
     request_id: str
@@ -36,6 +38,7 @@ class EngineOutput(msgspec.Struct, frozen=True, kw_only=True):
     num_cached_tokens: int = 0
     pooled: bytes | None = None
     structured: str | None = None
+    kv_transfer_params: dict[str, Any] | None = None
 
 
 @dataclass(kw_only=True)
@@ -79,6 +82,7 @@ class RequestOutput:
     Attributes:
         prompt_logprobs: One entry a prompt token; the first is None.
         num_cached_tokens: Prompt tokens taken from the prefix cache.
+        kv_transfer_params: What KV connectors say of a request that ended, e.g. where its keys and values can be had.
     """
 
     request_id: str
@@ -88,3 +92,4 @@ class RequestOutput:
     prompt_logprobs: list[dict[int, Logprob] | None] | None = None
     finished: bool = False
     num_cached_tokens: int = 0
+    kv_transfer_params: dict[str, Any] | None = None

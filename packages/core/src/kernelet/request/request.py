@@ -44,6 +44,7 @@ class EngineRequest(msgspec.Struct, frozen=True, kw_only=True):
         segments: Parts that are not text.
         pooling: ``"last"`` or ``"mean"``: the prompt's states are pooled, and ``max_tokens`` is 0. None: it generates.
         structured: What its text is held to; None: it is free.
+        kv_transfer_params: What its client says to KV connectors, checked by them; None: nothing.
     """
 
     request_id: str
@@ -57,6 +58,7 @@ class EngineRequest(msgspec.Struct, frozen=True, kw_only=True):
     segments: tuple[Segment, ...] = ()
     pooling: str | None = None
     structured: StructuredRequest | None = None
+    kv_transfer_params: dict[str, Any] | None = None
 
 
 @dataclass(eq=False)
