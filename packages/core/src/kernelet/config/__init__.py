@@ -5,8 +5,8 @@ from __future__ import annotations
 from kernelet.config.cache import CacheConfig
 from kernelet.config.engine import EngineConfig
 from kernelet.config.health import HealthConfig
-from kernelet.config.kv import KVEventsConfig, KVTransferConfig
 from kernelet.config.kv import KVTransferConfig
+from kernelet.config.kv_events import KVEventsConfig
 from kernelet.config.model import ModelConfig
 from kernelet.config.parallel import ParallelConfig
 from kernelet.config.plugins import PluginsConfig
@@ -18,7 +18,6 @@ __all__ = [
     "EngineConfig",
     "HealthConfig",
     "KVEventsConfig",
-    "KVTransferConfig",
     "KVTransferConfig",
     "ModelConfig",
     "ParallelConfig",

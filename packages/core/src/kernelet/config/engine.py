@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from kernelet.config.cache import CacheConfig
 from kernelet.config.health import HealthConfig
-from kernelet.config.kv import KVEventsConfig, KVTransferConfig
 from kernelet.config.kv import KVTransferConfig
+from kernelet.config.kv_events import KVEventsConfig
 from kernelet.config.model import ModelConfig
 from kernelet.config.parallel import ParallelConfig
 from kernelet.config.plugins import PluginsConfig
@@ -27,5 +27,4 @@ class EngineConfig:
     health: HealthConfig = field(default_factory=HealthConfig)
     kv_transfer: KVTransferConfig = field(default_factory=KVTransferConfig)
     structured: StructuredConfig = field(default_factory=StructuredConfig)
-    kv_transfer: KVTransferConfig = field(default_factory=KVTransferConfig)
     kv_events: KVEventsConfig = field(default_factory=KVEventsConfig)
