@@ -42,6 +42,16 @@ def in_engine(server):
     return sum(levels[key] for key in levels if "requests_running" in key or "requests_waiting" in key)
 
 
+async def first_of(streams):
+    """A stream that has begun: which one is first is the frontends' affair."""
+    reading = {asyncio.create_task(client.read(parts=1)): client for client in streams}
+    done, waiting = await asyncio.wait(reading, return_when=asyncio.FIRST_COMPLETED)
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    return [reading[task] for task in done]
+
+
 async def early(clients):
     """What clients got that should not have got anything whole yet."""
     waiting = [asyncio.wait_for(client.read(), 0.2) for client in clients]
@@ -60,13 +70,11 @@ def test_streams_end_with_an_error_and_whole_answers_are_one(serve):
         async with contextlib.AsyncExitStack() as stack, asyncio.TaskGroup() as group:
             for client in clients:
                 await stack.enter_async_context(client)
-            begun = [client for client in clients if b'"stream": true' in client.sent][:2]
-            for client in begun:
-                await client.read(parts=1)
             try:
                 await until(lambda: in_engine(server) == 2 * COPIES * CHOICES, "all are there")
             except TimeoutError:
                 pytest.fail(f"{in_engine(server)} came:\n{await early(clients)}\n{server.log[-2000:]}")
+            begun = await first_of([client for client in clients if b'"stream": true' in client.sent])
             server.process.send_signal(signal.SIGTERM)
             await asyncio.to_thread(server.wait, lambda: "no new requests" in server.log, 60, "the first signal")
             server.process.send_signal(signal.SIGTERM)

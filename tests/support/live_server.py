@@ -31,6 +31,10 @@ POLL_SECONDS = 0.1
 SUPPORT = str(Path(__file__).parent)
 
 
+MAY_BECOME_LESS = ("files", "threads", "objects")
+"""The first look may still find a connection that the last client has just closed."""
+
+
 @dataclass(kw_only=True)
 class Snapshot:
     """What must be the same before and after.
@@ -52,14 +56,15 @@ class Snapshot:
     memory: int = field(compare=False)
 
     def differences(self, before: Snapshot) -> dict[str, Any]:
-        """Of this from ``before``, by name; empty: there are none."""
+        """What is otherwise than ``before``, or more of what may also become less; empty: there is nothing."""
         found: dict[str, Any] = {}
         for name in ("metrics", "processes", "files", "threads", "objects"):
             now, then = getattr(self, name), getattr(before, name)
+            less = name in MAY_BECOME_LESS
             changed = {
                 str(key): (then.get(key), now.get(key))
                 for key in now.keys() | then.keys()
-                if now.get(key) != then.get(key)
+                if (now.get(key, 0) > then.get(key, 0) if less else now.get(key) != then.get(key))
             }
             if changed:
                 found[name] = changed
