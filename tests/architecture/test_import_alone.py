@@ -21,7 +21,7 @@ def failures(mode, names):
     return json.loads(done.stdout)
 
 
-SHARE = 16
+SHARE = 48
 """Every module takes a tenth of a second: every so many are tried each time, the others in long runs."""
 
 

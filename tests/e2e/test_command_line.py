@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 
 def test_run_in_a_batch_as_json(run_json, smollm2_path, tmp_path):
     (tmp_path / "prompts.jsonl").write_text(
@@ -22,6 +24,7 @@ def test_run_in_a_batch_as_json(run_json, smollm2_path, tmp_path):
     )
 
 
+@pytest.mark.long
 def test_chat_remembers(kernelet):
     stdin = "My name is Zebulon. Remember it.\nWhat is my name?\n"
     out, err = kernelet("chat", "smollm2-135m", "--max-tokens", 40, "--dtype", "float32", stdin=stdin)

@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 import sanitize
 
-pytestmark = pytest.mark.skipif(
-    not all(Path(path).is_absolute() for path in sanitize.preloaded()), reason="this compiler has no sanitizers"
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(
+        not all(Path(path).is_absolute() for path in sanitize.preloaded()), reason="this compiler has no sanitizers"
+    ),
+]
 
 OVERRUN = """
 import importlib.util, sys
