@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ METAVARS = {
     Kind.FILE: "FILE",
     Kind.NAMES: "NAME,...",
     Kind.PAIRS: "[KIND=]NAME,...",
+    Kind.JSON: "JSON",
     Kind.LOCK: "FILE",
     Kind.SETTINGS: "PLUGIN.KEY=VALUE",
 }
@@ -102,7 +104,7 @@ def flags_of(options: argparse.Namespace) -> list[str]:
         elif isinstance(value, list):
             flags += [part for entry in value for part in (spec.flag, entry)]
         else:
-            flags += [spec.flag, as_text(value)]
+            flags += [spec.flag, json.dumps(value) if spec.kind is Kind.JSON else as_text(value)]
     return flags
 
 

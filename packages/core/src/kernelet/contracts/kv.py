@@ -294,6 +294,7 @@ class KVConnectorOffer(Offer):
     Attributes:
         worker: Import string of its ``WorkerSide`` class.
         aliases: Names that it has in other engines' configurations (``kv_connector`` of ``--kv-transfer-config``).
+        extra_config: Names that its plugin's options have there: keys of ``kv_connector_extra_config`` to its own.
         roles: Those of ``ROLES`` that it serves.
         default_role: The role where none is named.
         layouts: Orders of pages that it takes: ``CANONICAL``, or texts of ``KVLayout.native``.
@@ -306,6 +307,7 @@ class KVConnectorOffer(Offer):
 
     worker: str
     aliases: tuple[str, ...] = ()
+    extra_config: Mapping[str, str] = field(default_factory=dict)
     roles: frozenset[str] = field(default_factory=lambda: frozenset(ROLES))
     default_role: str = "both"
     layouts: tuple[str, ...] = (CANONICAL,)

@@ -20,12 +20,12 @@ from kernelet.config import (
     PluginsConfig,
     SchedulerConfig,
 )
-from kernelet.contracts.executor import EnginePlan, Executor, SchedulerOffer
+from kernelet.contracts.executor import EnginePlan, Executor
+from kernelet.contracts.kv import KVConnectorOffer
 from kernelet.contracts.lifecycle import ProcessRole
 from kernelet.contracts.model import ModelSourceOffer
 from kernelet.contracts.platform import PlatformChoice, PlatformConfig
 from kernelet.contracts.quant import KVCacheOffer, QuantOffer
-from kernelet.contracts.sampling import LogitsProcessorOffer
 from kernelet.contracts.stats import PluginInfo, StatLoggerOffer
 from kernelet.contracts.structured import GrammarEngineOffer
 from kernelet.engine.controls import Controls
@@ -38,11 +38,13 @@ from kernelet.engine.garbage import no_collection
 from kernelet.engine.in_process import InProcessClient
 from kernelet.engine.input_processor import InputProcessor
 from kernelet.engine.io_processor import make_io_processor
+from kernelet.engine.kv_options import kv_events, kv_transfer
 from kernelet.engine.model_config import build_model_config
 from kernelet.engine.model_resolution import resolve_model
 from kernelet.engine.option_sources import ResolvedOptions, resolve_options
 from kernelet.engine.options import EngineOptions
 from kernelet.engine.parsing import make_parsers, resolve_parsers
+from kernelet.engine.request_checks import argument_validators, connector_params
 from kernelet.engine.sandbox.messages import PluginsOfHelper
 from kernelet.engine.sandbox.pool import Sandbox
 from kernelet.engine.stats import StatDispatcher, engine_info
@@ -52,7 +54,6 @@ from kernelet.errors import ConfigError, KerneletError
 from kernelet.kernel import Kernel, Manifest, State
 from kernelet.kernel.kinds import kind_of
 from kernelet.kernel.plan import plan_digest
-from kernelet.request.extra_args import Validators, by_plugin
 from kernelet.text.chat_template import ChatTemplate
 from kernelet.text.tokenizer import Tokenizer
 
@@ -135,6 +136,8 @@ def configure_engine(
         raise ConfigError("model: got an empty text, expected a name or a folder")
     options = resolved.options
     kernel = boot_kernel(options, objects, endpoints)
+    transfer = kv_transfer(options, lambda name: kernel.select(KVConnectorOffer, name).chosen)
+    kernel.use_settings(transfer.settings)
     platform = kernel.select_platform()
     assert kernel.platform_config is not None
     model_config = build_model_config(
@@ -147,6 +150,7 @@ def configure_engine(
         [owned.offer for owned in kernel.offers(QuantOffer)],
     )
     wanted = engine_config(model_config, options, endpoints)
+    wanted = replace(wanted, kv_transfer=transfer.config, plugins=replace(wanted.plugins, settings=transfer.settings))
     chosen = resolve_parsers(
         wanted.plugins, kernel, lambda: list(ChatTemplate.from_folder(model_config.path, {}).templates.values())
     )
@@ -203,8 +207,8 @@ def start(configured: Configured, launch: Callable[[Configured], CoreClient] = s
     tokenizer = load_tokenizer(config.model)
     template = None if tokenizer is None else ChatTemplate.from_folder(config.model.path, tokenizer.special_tokens)
     structured = make_structured(config.structured, kernel, tokenizer, kind_of(GrammarEngineOffer).how_to_get)
-    validators = argument_validators(configured)
-    processor = InputProcessor(tokenizer, config.model, configured.platform_config, validators, structured)
+    validators, connectors = argument_validators(kernel, config), connector_params(kernel, config)
+    processor = InputProcessor(tokenizer, config.model, configured.platform_config, validators, structured, connectors)
     io_processor = make_io_processor(config, kernel, tokenizer)
     parsers = make_parsers(config.plugins, kernel, tokenizer)
     kernel.lifecycle.process_started()
@@ -325,17 +329,6 @@ def load_tokenizer(model: ModelConfig) -> Tokenizer | None:
     return Tokenizer.from_folder(model.path)
 
 
-def argument_validators(configured: Configured) -> Validators:
-    """Checks of ``extra_args`` by plugin: those of the logits processors that run, and of the order of requests."""
-    kernel, config = configured.kernel, configured.config
-    found = [kernel.select(LogitsProcessorOffer, name).chosen for name in config.plugins.logits_processors]
-    checks = [(owned.plugin, kernel.load(owned).validate_params) for owned in found]
-    policy = kernel.select(SchedulerOffer, config.scheduler.policy).chosen
-    if policy.offer.takes_extra_args:
-        checks.append((policy.plugin, kernel.load(policy).validate_params))
-    return by_plugin(checks)
-
-
 def plugins_config(options: EngineOptions, endpoints: Sequence[str] = ()) -> PluginsConfig:
     """What the options say about plugins. Import strings are no names; a list of only them keeps the default set."""
     names = tuple(one for one in options.plugins or () if ":" not in one)
@@ -383,4 +376,5 @@ def engine_config(model: ModelConfig, options: EngineOptions, endpoints: Sequenc
         plugins=plugins_config(options, endpoints),
         health=HealthConfig(silence_timeout=options.engine_silence_timeout, step_timeout=options.engine_step_timeout),
         structured=structured_config(options),
+        kv_events=kv_events(options),
     )

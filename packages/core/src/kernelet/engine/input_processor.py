@@ -20,6 +20,7 @@ from kernelet.engine.structured.prepare import PreparedConstraint, StructuredOut
 from kernelet.engine.tool_choice import calls_or_text
 from kernelet.errors import ParameterError, PromptError
 from kernelet.request.extra_args import Validators
+from kernelet.request.kv_params import ConnectorParams, check_kv_params
 from kernelet.request.lengths import resolve_max_tokens
 from kernelet.request.prompts import check_prompt_token_ids
 from kernelet.request.request import EngineRequest
@@ -75,6 +76,7 @@ class InputProcessor:
         platform: May refuse a request.
         validators: Checks of ``extra_args`` by plugin.
         structured: Prepares constraints.
+        connectors: Check ``kv_transfer_params``.
     """
 
     def __init__(
@@ -84,12 +86,14 @@ class InputProcessor:
         platform: PlatformConfig,
         validators: Validators,
         structured: StructuredOutputs | None = None,
+        connectors: Sequence[ConnectorParams] = (),
     ) -> None:
         self._tokenizer = tokenizer
         self._model = model
         self._platform = platform
         self._validators = validators
         self._structured = structured or StructuredOutputs()
+        self._connectors = connectors
 
     def prepare(
         self,
@@ -135,6 +139,7 @@ class InputProcessor:
             "arrival_time": time.monotonic(),
             "cache_salt": parsed.cache_salt,
             "structured": self._held_to(constraint, parsed.parsing),
+            "kv_transfer_params": check_kv_params(parsed.kv_transfer_params, self._connectors, checked.n),
         }
         return PreparedRequest(
             request_id=request_id,
@@ -154,6 +159,7 @@ class InputProcessor:
             RequestError: the first thing that is wrong with it.
         """
         parsed = parse_prompt(prompt)
+        check_kv_params(parsed.kv_transfer_params, ())
         ids = self.token_ids(parsed)
         resolve_max_tokens(len(ids), 0, self._model.max_model_len)
         self._platform.validate_request(len(ids), SamplingParams(max_tokens=0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -25,6 +26,7 @@ class Kind(Enum):
     FILE = "a file"
     NAMES = "names, separated by commas"
     PAIRS = "NAME or KIND=NAME, separated by commas"
+    JSON = "a JSON object"
     LOCK = "a lock file, or true for kernelet.lock"
     SETTINGS = "PLUGIN.KEY=VALUE, separated by semicolons"
 
@@ -130,6 +132,16 @@ def read_pairs(value: object) -> dict[str, str] | None:
     return {kind.strip(): name.strip() for kind, name in pairs}
 
 
+def read_json(value: object) -> dict[str, object] | None:
+    """An object, as a dictionary or as its JSON text."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return None
+    return dict(value) if isinstance(value, Mapping) and all(isinstance(key, str) for key in value) else None
+
+
 def read_settings(value: object) -> dict[str, dict[str, object]] | None:
     """``{plugin: {key: value}}``; text values stay text, the plugin's schema reads them."""
     if isinstance(value, Mapping):
@@ -158,6 +170,7 @@ READERS = MappingProxyType(
         Kind.FILE: read_file_name,
         Kind.NAMES: read_names,
         Kind.PAIRS: read_pairs,
+        Kind.JSON: read_json,
         Kind.LOCK: read_lock,
         Kind.SETTINGS: read_settings,
     }

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
+from kernelet.config.kv import FAILURE_POLICIES
+from kernelet.contracts.kv import ROLES
 from kernelet.engine.option_values import Kind
 
 AUTO = "auto"
@@ -138,6 +140,38 @@ class EngineOptions:
     structured_cache_bytes: int = option(256 << 20, Kind.INTEGER, "bytes of compiled constraints to keep", minimum=0)
     structured_mask_timeout: float = option(
         10.0, Kind.NUMBER, "seconds that finding a request's next tokens may take", minimum=0.001
+    )
+    kv_connector: Sequence[str] = option(
+        (), Kind.NAMES, "KV connectors that run, in order: the first that has a prefix loads it, all save"
+    )
+    kv_role: str | None = option(
+        None,
+        Kind.TEXT,
+        "whether this engine only gives keys and values away, only takes them, or both; each connector's default",
+        choices=ROLES,
+    )
+    kv_transfer_config: Mapping[str, object] | None = option(
+        None, Kind.JSON, "KV connectors as vLLM writes them: kv_connector, kv_role, kv_connector_extra_config, ..."
+    )
+    kv_load_failure_policy: str | None = option(
+        None,
+        Kind.TEXT,
+        "a request whose keys and values cannot be loaded: recompute (the default) computes what is missing, "
+        "fail ends it with an error",
+        choices=FAILURE_POLICIES,
+    )
+    kv_load_timeout: float = option(
+        30.0, Kind.NUMBER, "seconds that loading keys and values of a request may take", minimum=0.001, maximum=86400.0
+    )
+    kv_handover_timeout: float = option(
+        480.0,
+        Kind.NUMBER,
+        "seconds that keys and values of a request that ended wait to be fetched",
+        minimum=0.001,
+        maximum=86400.0,
+    )
+    kv_events_config: Mapping[str, object] | None = option(
+        None, Kind.JSON, "what enters and leaves the prefix cache, published over ZMQ; as in vLLM"
     )
     plugins: Sequence[str] | None = option(
         None, Kind.NAMES, "plugins to load: NAME,... only these; +NAME adds to the default; empty: none"

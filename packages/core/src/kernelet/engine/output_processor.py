@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from kernelet.contracts.sampling import TokenLogprobs
 from kernelet.engine.input_processor import PreparedRequest
@@ -84,6 +85,7 @@ class RequestState:
         wants_prompt = params.prompt_logprobs is not None
         self._prompt_logprobs: list[dict[int, Logprob] | None] | None = [None] if wants_prompt else None
         self._num_cached_tokens = 0
+        self._kv_transfer_params: dict[str, Any] | None = None
 
     def _new_choice(self, index: int, stops: StopStrings | None) -> ChoiceState:
         request, tokenizer = self._request, self._tokenizer
@@ -129,6 +131,8 @@ class RequestState:
             Whether the engine must be told to stop this answer, because a stop string ended it.
         """
         choice = self._choices[output.request_id]
+        if output.kv_transfer_params is not None:
+            self._kv_transfer_params = output.kv_transfer_params
         if choice.finish_reason is not None:
             return False
         if choice.index == 0:
@@ -170,6 +174,7 @@ class RequestState:
             prompt_logprobs=None if self._prompt_logprobs is None else list(self._prompt_logprobs),
             finished=self.finished,
             num_cached_tokens=self._num_cached_tokens,
+            kv_transfer_params=self._kv_transfer_params,
         )
 
     def _take(self, choice: ChoiceState, output: EngineOutput) -> None:

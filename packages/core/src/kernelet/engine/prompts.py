@@ -20,6 +20,7 @@ class TextPrompt(TypedDict, total=False):
 
     prompt: str
     cache_salt: str
+    kv_transfer_params: Mapping[str, Any]
     add_special_tokens: bool
 
 
@@ -29,12 +30,13 @@ class TokensPrompt(TypedDict, total=False):
     prompt_token_ids: Sequence[int]
     prompt: str
     cache_salt: str
+    kv_transfer_params: Mapping[str, Any]
 
 
 Prompt = str | Sequence[int] | TextPrompt | TokensPrompt
 """A text, token ids, or a dictionary with one of them."""
 
-KEYS = frozenset({"prompt", "prompt_token_ids", "cache_salt", "add_special_tokens"})
+KEYS = frozenset({"prompt", "prompt_token_ids", "cache_salt", "kv_transfer_params", "add_special_tokens"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +44,7 @@ class ParsedPrompt:
     """One prompt: text or ids, or both. The ids are not checked yet.
 
     Attributes:
+        kv_transfer_params: What is said to KV connectors, not checked yet.
         add_special_tokens: Whether the tokenizer adds its own (not to what a chat template rendered).
         parsing: How the answers are parsed; None: they are not.
     """
@@ -49,6 +52,7 @@ class ParsedPrompt:
     text: str | None = None
     token_ids: Any = None
     cache_salt: str = ""
+    kv_transfer_params: Any = None
     add_special_tokens: bool = True
     parsing: OutputParsing | None = None
 
@@ -87,7 +91,13 @@ def parse_mapping(prompt: Mapping[Any, Any]) -> ParsedPrompt:
     adds = prompt.get("add_special_tokens", True)
     if not isinstance(adds, bool):
         raise PromptError(f"add_special_tokens is {shown(adds)}, expected true or false")
-    return ParsedPrompt(text=text, token_ids=ids, cache_salt=salt, add_special_tokens=adds)
+    return ParsedPrompt(
+        text=text,
+        token_ids=ids,
+        cache_salt=salt,
+        kv_transfer_params=prompt.get("kv_transfer_params"),
+        add_special_tokens=adds,
+    )
 
 
 def split_prompts(prompts: object) -> list[object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kernelet.config import PluginsConfig
@@ -67,16 +67,25 @@ def boot(
         host, registry = _register_all(records, allow, config, watch)
     registry.seal()
     _judge(records, allow)
-    schemas = {record.name: record.schema for record in records if record.active}
-    reports = [record.report() for record in records]
-    absent = {report.name: report.reason for report in reports if report.state is not State.ACTIVE}
     return Booted(
         records=records,
         hooks=Hooks(host),
         host=host,
         registry=registry,
-        settings=plugin_settings.resolve(schemas, config.settings, absent),
+        settings=resolve_settings(records, config.settings),
     )
+
+
+def resolve_settings(records: Sequence[Record], given: Mapping[str, Mapping[str, object]]) -> dict[str, Settings]:
+    """Settings of every plugin that runs.
+
+    Raises:
+        ConfigError: an option that no plugin has, or of the wrong type.
+    """
+    schemas = {record.name: record.schema for record in records if record.active}
+    reports = [record.report() for record in records]
+    absent = {report.name: report.reason for report in reports if report.state is not State.ACTIVE}
+    return plugin_settings.resolve(schemas, given, absent)
 
 
 def _check(records: Sequence[Record], allow: AllowList) -> None:

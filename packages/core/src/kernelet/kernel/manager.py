@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from kernelet.config import EngineConfig, PluginsConfig
@@ -17,7 +17,7 @@ from kernelet.contracts.platform import PlatformChoice, PlatformConfig, Platform
 from kernelet.contracts.plugins import Choice, Owned
 from kernelet.errors import ConfigError, PluginError
 from kernelet.kernel import deprecations, drift, models
-from kernelet.kernel.boot import fail
+from kernelet.kernel.boot import fail, resolve_settings
 from kernelet.kernel.configure import Changes, RecordedChange
 from kernelet.kernel.failure import Contained, Failure
 from kernelet.kernel.kinds import KINDS, kind_of
@@ -236,6 +236,11 @@ class Kernel:
         return choice and self._chosen(OpOffer, choice)
 
     # --- what only the process's start uses -----------------------------------------------------
+
+    def use_settings(self, settings: Mapping[str, Mapping[str, object]]) -> None:
+        """All options of plugins, in place of those that it booted with; ConfigError if one cannot be."""
+        self._booted.settings = resolve_settings(self._booted.records, settings)
+        self.config = dataclasses.replace(self.config, settings=settings)
 
     def select_platform(self) -> PlatformChoice:
         """The platform: named, else the single available one of the highest priority. Selected once.

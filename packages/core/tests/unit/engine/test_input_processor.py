@@ -7,6 +7,7 @@ from kernelet.contracts.platform import Capabilities, PlatformConfig
 from kernelet.contracts.sampling import SamplingParams
 from kernelet.engine.input_processor import LETTERS_A_TOKEN, InputProcessor, check_request_id, choice_seed
 from kernelet.errors import ParameterError, PromptError, RequestError
+from kernelet.request.kv_params import ConnectorParams
 from kernelet.testing.null.harness import null_engine_config
 from kernelet.text.tokenizer import Tokenizer
 
@@ -140,6 +141,21 @@ def test_a_long_text_whose_tokens_fit_is_taken(null_folder):
 def test_priority_is_checked(processor):
     with pytest.raises(ParameterError, match="priority"):
         processor.prepare("x", SamplingParams(), request_id="r", priority="high")
+
+
+def test_what_a_request_says_to_connectors(processor, null_folder):
+    prompt = {"prompt": "x", "kv_transfer_params": {"remote": 1}}
+    with pytest.raises(ParameterError, match="none is taken here"):
+        prepare(processor, prompt)
+    with pytest.raises(ParameterError, match="none is taken here"):
+        processor.prepare_pooled(prompt, "last", request_id="r")
+    taken = ConnectorParams(name="pull", keys=("remote",), validate=lambda _: None)
+    platform = Platform(Settings(plugin="p"))
+    processor = InputProcessor(Tokenizer.from_folder(null_folder), MODEL, platform, {}, connectors=(taken,))
+    assert prepare(processor, prompt).choices[0].kv_transfer_params == {"remote": 1}
+    assert prepare(processor).choices[0].kv_transfer_params is None
+    with pytest.raises(ParameterError, match="n is 2"):
+        prepare(processor, prompt, n=2)
 
 
 def test_without_a_tokenizer_ids_work_and_text_does_not():

@@ -105,6 +105,14 @@ def test_the_engine_is_not_told_to_stop_what_it_has_ended(new):
     assert state.snapshot().outputs[0].finish_reason == "stop"
 
 
+def test_what_connectors_say_of_a_request_that_ended(new):
+    state = new(stop=["b"])
+    state.update(out(b"x"))
+    assert state.snapshot().kv_transfer_params is None
+    state.update(out(b"b", finish_reason="length", kv_transfer_params={"remote": 1}))
+    assert state.snapshot().kv_transfer_params == {"remote": 1}
+
+
 def test_held_back_text_comes_at_the_end(new):
     state = new(stop=["bcd"])
     state.update(out(b"abc"))

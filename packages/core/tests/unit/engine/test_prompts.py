@@ -29,6 +29,7 @@ def test_a_parsed_prompt_stays_as_it_is():
 
 def test_salt():
     assert parse_prompt({"prompt": "hi", "cache_salt": "s"}).cache_salt == "s"
+    assert parse_prompt({"prompt": "hi", "kv_transfer_params": {"a": 1}}).kv_transfer_params == {"a": 1}
     assert parse_prompt({"prompt": "hi", "add_special_tokens": False}).add_special_tokens is False
     assert parse_prompt({"prompt": "hi"}).add_special_tokens
 

@@ -136,6 +136,16 @@ def test_only_what_was_asked_for(boot):
         kernel.settings("other")
 
 
+def test_settings_that_are_known_once_offers_are(boot):
+    kernel = boot(Plugin())
+    kernel.use_settings({"mine": {"memory": "65"}})
+    assert kernel.settings("mine").values == {"memory": 65}
+    assert kernel.config.settings == {"mine": {"memory": "65"}}
+    with pytest.raises(ConfigError, match="no such option"):
+        kernel.use_settings({"mine": {"other": 1}})
+    assert kernel.settings("mine").values == {"memory": 65}
+
+
 def test_load(boot):
     import json
 
