@@ -9,8 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from kernelet.contracts.kv_pages import KVPart, KVRegion
 from kernelet.contracts.offer import Offer, Settings
 
 if TYPE_CHECKING:
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from kernelet.contracts.cache import FullAttentionSpec
+
+ELEMENTS = MappingProxyType({"e4m3fn": "float8_e4m3fn", "e5m2": "float8_e5m2"})
+"""What torch calls elements of a cache, where that is another name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +66,15 @@ class AttentionSpec:
     def cache_form(self) -> str:
         """As offers name it, ``"e4m3fn:tensor"``; empty: the cache is of ``dtype``. Since attention 1.2."""
         return f"{self.cache_dtype}:{self.cache_scales}" if self.cache_dtype else ""
+
+    @property
+    def cache_parts(self) -> tuple[KVPart, ...]:
+        """What the layer's cache holds of each token, as ``export_pages`` gives it. Since attention 1.3."""
+        element = self.cache_dtype or self.dtype
+        dtype, scales = ELEMENTS.get(element, element), self.cache_scales == "token_head"
+        parts = [KVPart(name=name, dtype=dtype, width=self.head_size) for name in ("key", "value")]
+        parts += [KVPart(name=name, dtype="float32", width=1) for name in ("key_scale", "value_scale") if scales]
+        return tuple(parts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +137,49 @@ class Attention(ABC):
     def copy_blocks(self, cache: Any, sources: Sequence[int], destinations: Sequence[int]) -> None:
         """Copies whole blocks inside the layer's cache; every source is read before any destination is written."""
         raise NotImplementedError(f"{type(self).__name__} does not copy blocks")
+
+    def export_pages(self, cache: Any, block_ids: Sequence[int], start: int, end: int) -> tuple[Tensor, ...]:
+        """What the cache holds of tokens [start, end) of a request; called on any thread, also while a step runs.
+
+        Since attention 1.3.
+
+        Args:
+            cache: The layer's.
+            block_ids: The request's block list; of blocks without one of these tokens anything may be said.
+            start: First token, by its position in the request.
+            end: One after the last.
+
+        Returns:
+            A copy of each of ``AttentionSpec.cache_parts``, [end - start, num_kv_heads, width], on the cache's device.
+        """
+        raise NotImplementedError(f"{type(self).__name__} gives no pages away")
+
+    def import_pages(self, cache: Any, block_ids: Sequence[int], start: int, parts: Sequence[Tensor]) -> None:
+        """Stores what ``export_pages`` gave, also of a cache with other blocks; what else is in the blocks stays.
+
+        Called on any thread, also while a step runs that touches none of these tokens. Since attention 1.3.
+
+        Args:
+            cache: The layer's.
+            block_ids: The request's block list.
+            start: Position of the first token of the parts.
+            parts: Each [tokens, num_kv_heads, width] in the dtype of ``AttentionSpec.cache_parts``.
+        """
+        raise NotImplementedError(f"{type(self).__name__} takes no pages in")
+
+    def native_layout(self) -> str:
+        """Names all that the bytes of a page depend on, besides what is stored: equal texts mean equal order of bytes.
+
+        Empty: nobody else can read a page. Since attention 1.3.
+        """
+        return ""
+
+    def regions(self, cache: Any) -> tuple[KVRegion, ...]:
+        """Memory of the cache in which block after block lies, all of it together; empty: it does not lie so.
+
+        Since attention 1.3.
+        """
+        return ()
 
     def set_cache_scales(self, key: float, value: float) -> None:
         """The scales of a layer whose spec has those of a tensor; called once, before the first step.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from kernelet.contracts.cache import CacheConfigPlan, FullAttentionSpec, SlidingWindowSpec
+from kernelet.contracts.kv_start import KVStart, KVStarted
 from kernelet.contracts.offer import Offer, Settings
 from kernelet.contracts.steps import (
     BlockCopy,
@@ -134,6 +135,19 @@ class Worker(ABC):
     def get_plan(self) -> EnginePlan:
         """How every layer is computed."""
 
+    def start_kv_transfer(self, start: KVStart) -> KVStarted:
+        """Makes this rank's side of the KV connectors of ``EngineConfig.kv_transfer``; again after each ``wake_up``.
+
+        Each step's plan has a ``KVPlan`` in its ``extensions`` from then on, by name of the connector's offer, and its
+        result a ``KVReport``. Since executor 1.4.
+
+        Raises:
+            PluginError: the worker moves no keys and values.
+        """
+        raise PluginError(
+            f"{type(self).__name__} moves no keys and values: leave --kv-connector out, or use another platform"
+        )
+
     @abstractmethod
     def execute_model(self, plan: StepPlan) -> None:
         """Starts a step; need not wait for it. A request that fails by itself is reported by ``sample``."""
@@ -209,6 +223,17 @@ class Executor(ABC):
         Raises:
             InsufficientMemoryError: with the largest context that fits.
         """
+
+    def start_kv_transfer(self, start: KVStart) -> Sequence[KVStarted]:
+        """``Worker.start_kv_transfer`` of every rank: their answers, by rank. Since executor 1.4.
+
+        Raises:
+            PluginError: the executor cannot ask its workers.
+        """
+        raise PluginError(
+            f"{type(self).__name__} serves no KV connectors: leave --kv-connector out, or name another executor with "
+            "--distributed-executor-backend"
+        )
 
     @abstractmethod
     def execute_model(self, plan: StepPlan) -> None:

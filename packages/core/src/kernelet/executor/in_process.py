@@ -20,6 +20,7 @@ from kernelet.contracts.executor import (
     Worker,
     WorkerContext,
 )
+from kernelet.contracts.kv_start import KVStart, KVStarted
 from kernelet.contracts.platform import PlatformChoice, PlatformOffer
 from kernelet.contracts.plugins import PluginView
 from kernelet.errors import ConfigError, EngineDeadError
@@ -51,6 +52,9 @@ class InProcessExecutor(Executor):
         worker.initialize_from_config(cache)
         worker.compile_or_warm_up_model()
         return msgspec.structs.replace(worker.get_plan(), cache=cache)
+
+    def start_kv_transfer(self, start: KVStart) -> Sequence[KVStarted]:
+        return (self._running().start_kv_transfer(start),)
 
     def execute_model(self, plan: StepPlan) -> None:
         self._running().execute_model(plan)

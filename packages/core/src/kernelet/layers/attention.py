@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,18 @@ class QKVHeads:
     whole: bool = False
 
 
+class LayerWatch(ABC):
+    """Is told when layers use their pages. Whatever computes a layer at once, in its place, calls it too."""
+
+    @abstractmethod
+    def before(self, layer: str) -> None:
+        """The layer is going to read and write its pages."""
+
+    @abstractmethod
+    def after(self, layer: str) -> None:
+        """It has written this step's keys and values."""
+
+
 class AttentionLayer(Layer):
     """Self-attention of one decoder layer over its part of the cache.
 
@@ -50,6 +63,7 @@ class AttentionLayer(Layer):
         heads: See ``QKVHeads``.
         rope: Name of the rotary embedding in ``Step.ropes``; None for a layer without.
         bound: What ``bind`` was given; None before.
+        watch: Is told of each step; None: nobody is.
     """
 
     def __init__(
@@ -104,6 +118,7 @@ class AttentionLayer(Layer):
         )
         self._page_bytes = 2 * context.block_size * heads.num_kv_heads * heads.head_size * context.dtype.itemsize
         self.bound: tuple[Attention, Any, int] | None = None
+        self.watch: LayerWatch | None = None
 
     def weights(self) -> list[Weight]:
         return [self.sink_weight] if self.sink_weight else []
@@ -136,8 +151,13 @@ class AttentionLayer(Layer):
         attention, cache, group = self.bound
         metadata = step.attention[group]
         rope: RopeRows | None = None if self.rope is None else step.ropes[self.rope]
-        query = self.ops.qkv_rope_write(self.qkv.forward(x), self.heads, rope, attention, cache, metadata)
+        qkv = self.qkv.forward(x)
+        if self.watch is not None:
+            self.watch.before(self.name)
+        query = self.ops.qkv_rope_write(qkv, self.heads, rope, attention, cache, metadata)
         mixed = self.ops.attention(query, attention, cache, metadata, self.sinks)
+        if self.watch is not None:
+            self.watch.after(self.name)
         return self.output.forward(mixed.flatten(1))
 
 

@@ -23,6 +23,7 @@ class KVCaches:
     index in ``StepInputs.attention``. With one implementation a group these are the cache groups.
 
     Attributes:
+        device: Where tensors live.
         plans: How each layer's attention was chosen.
 
     Args:
@@ -33,7 +34,7 @@ class KVCaches:
 
     def __init__(self, plugins: PluginView, device: Any, quantization: KVQuantization | None = None) -> None:
         self._plugins = plugins
-        self._device = device
+        self.device = device
         self._quantization = quantization or KVQuantization("", None)
         self._sets: list[tuple[int, Attention]] = []
         self._caches: dict[int, list[tuple[Attention, Any]]] = {}
@@ -69,7 +70,7 @@ class KVCaches:
                 if key not in indices:
                     indices[key] = len(self._sets)
                     self._sets.append((group_index, chosen))
-                cache = chosen.allocate_cache(group.spec, group.num_blocks, self._device)
+                cache = chosen.allocate_cache(group.spec, group.num_blocks, self.device)
                 self._caches.setdefault(group_index, []).append((chosen, cache))
                 by_name[name].bind(chosen, cache, indices[key])
 
@@ -83,6 +84,18 @@ class KVCaches:
         for layer in layers:
             layer.bind(attention[layer.name], None, 0)
 
+    def of_layers(self, plan: CacheConfigPlan) -> dict[str, tuple[Attention, Any]]:
+        """Attention and cache of each layer, by its name, once they are allocated.
+
+        Args:
+            plan: As given to ``allocate``.
+        """
+        return {
+            name: held
+            for index, group in enumerate(plan.groups)
+            for name, held in zip(group.layers, self._caches[index], strict=True)
+        }
+
     def build_metadata(self, groups: Sequence[AttentionBatch]) -> dict[int, Any]:
         """Metadata of a step, by index.
 
@@ -90,7 +103,7 @@ class KVCaches:
             groups: The step as each cache group sees it.
         """
         return {
-            index: attention.build_metadata(groups[group], self._device)
+            index: attention.build_metadata(groups[group], self.device)
             for index, (group, attention) in enumerate(self._sets)
         }
 

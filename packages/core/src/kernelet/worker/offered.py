@@ -8,8 +8,10 @@ from kernelet.contracts.plugins import Owned, PluginView
 from kernelet.errors import KerneletError, PluginError
 
 
-def make_offered(plugins: PluginView, owned: Owned[Any], kind: type[Any], what: str, *arguments: object) -> Any:
-    """An object of the offer's target, made of its plugin's settings and more.
+def make_offered(
+    plugins: PluginView, owned: Owned[Any], kind: type[Any], what: str, *arguments: object, target: str | None = None
+) -> Any:
+    """An object of the offer's target, or of another of its import strings, made of its plugin's settings and more.
 
     Args:
         plugins: Has it.
@@ -17,16 +19,19 @@ def make_offered(plugins: PluginView, owned: Owned[Any], kind: type[Any], what: 
         kind: What its target must be a subclass of.
         what: What such offers are called, for messages.
         arguments: Behind the settings.
+        target: The import string; None: the offer's target.
 
     Raises:
         PluginError: its class is no ``kind``, or fails.
         KerneletError: it refuses what it is given.
     """
-    target = plugins.load(owned)
-    if not (isinstance(target, type) and issubclass(target, kind)):
-        raise PluginError(f"{owned.plugin}: {owned.offer.target} of offer {owned.offer.name!r} is no {kind.__name__}")
+    found = plugins.load(owned, target)
+    if not (isinstance(found, type) and issubclass(found, kind)):
+        raise PluginError(
+            f"{owned.plugin}: {target or owned.offer.target} of offer {owned.offer.name!r} is no {kind.__name__}"
+        )
     try:
-        return target(plugins.settings(owned.plugin), *arguments)
+        return found(plugins.settings(owned.plugin), *arguments)
     except KerneletError:
         raise
     except Exception as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from kernelet.sampling.sampler import Outcome, Sampler
 from kernelet.worker.batch import BatchState, HeldRequest
 from kernelet.worker.inputs import StepArrays, build_inputs
 from kernelet.worker.kv_cache import KVCaches
+from kernelet.worker.kv_transfer.transfer import KVTransfer
 from kernelet.worker.pooling import pool
 from kernelet.worker.prompt_logprobs import prompt_logprobs
 from kernelet.worker.ranks import tell_ranks
@@ -35,6 +37,7 @@ class PendingStep:
         prompt: Prompt log-probabilities by request id.
         pooled: Pooled states by request id.
         failed: Why requests failed where only one rank could notice.
+        extensions: What connectors say, by name.
     """
 
     plan: StepPlan
@@ -43,6 +46,7 @@ class PendingStep:
     prompt: dict[str, list[TokenLogprobs]] = field(default_factory=dict)
     pooled: dict[str, bytes] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
+    extensions: dict[str, bytes] = field(default_factory=dict)
 
 
 class ModelRunner:
@@ -55,6 +59,9 @@ class ModelRunner:
         batch: The requests.
         device: Where tensors live.
         parallel: The ranks that run the same steps; the first one samples.
+
+    Attributes:
+        kv_transfer: KV connectors, called in each step; None: there are none.
     """
 
     def __init__(
@@ -72,12 +79,18 @@ class ModelRunner:
         self._sampler = sampler
         self._batch = batch
         self._device = device
+        self.kv_transfer: KVTransfer | None = None
 
     @torch.inference_mode()
     def execute(self, plan: StepPlan) -> PendingStep:
         """First half of a step: all tokens through the model, and logits where they are needed."""
+        kv = self.kv_transfer
+        if kv is not None:
+            kv.fence(plan)
         self._batch.apply(plan)
         self._caches.copy(plan.copies)
+        if kv is not None:
+            kv.start(plan)
         pending = PendingStep(plan)
         work: list[Work] = []
         for entry in plan.scheduled:
@@ -86,10 +99,12 @@ class ModelRunner:
                 work.append((held, entry))
         if work:
             arrays = build_inputs(self._batch, work)
-            states = self.forward(arrays)
+            states = self.forward(arrays) if kv is None else kv.around(partial(self.forward, arrays))
             pending.pooled = pool(work, arrays.query_start_loc, states)
             self._prompt_logprobs(pending, work, arrays, states)
             self._logits(pending, work, arrays, states)
+        if kv is not None:
+            pending.extensions = kv.finish()
         return pending
 
     def forward(self, arrays: StepArrays) -> Tensor:
@@ -119,7 +134,11 @@ class ModelRunner:
         results = tuple(
             self._result(entry, pending, outcomes.get(entry.request_id)) for entry in pending.plan.scheduled
         )
-        return StepResult(step=pending.plan.step, requests=results)
+        return StepResult(
+            step=pending.plan.step,
+            requests=results,
+            extensions={name: [data] for name, data in pending.extensions.items()},
+        )
 
     def _prompt_logprobs(self, pending: PendingStep, work: Sequence[Work], arrays: StepArrays, states: Tensor) -> None:
         for index, (held, entry) in enumerate(work):

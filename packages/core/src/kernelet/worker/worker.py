@@ -23,6 +23,7 @@ from kernelet.contracts.executor import (
     WorkerContext,
 )
 from kernelet.contracts.inspection import Inspect, Inspection
+from kernelet.contracts.kv_start import KVStart, KVStarted
 from kernelet.contracts.platform import Device, PlatformOffer, SharesHost
 from kernelet.errors import PluginError
 from kernelet.layers.context import SINGLE_RANK
@@ -33,6 +34,7 @@ from kernelet.worker.inputs import StepArrays
 from kernelet.worker.inspection import inspect_model
 from kernelet.worker.kv_cache import KVCaches
 from kernelet.worker.kv_quantization import make_kv_quantization
+from kernelet.worker.kv_transfer.transfer import KVTransfer, make_kv_transfer
 from kernelet.worker.memory import activation_bytes
 from kernelet.worker.model import LoadedModel, load_model
 from kernelet.worker.processors import make_processors
@@ -62,6 +64,7 @@ class ModelWorker(Worker, Sleep, Inspect):
         self._started: tuple[int, Future[PendingStep]] | None = None
         self._parallel = SINGLE_RANK
         self._processors: tuple[NamedProcessor, ...] = ()
+        self._kv_transfer: KVTransfer | None = None
 
     def init_device(self) -> None:
         self._thread.run(self._device.init)
@@ -110,6 +113,9 @@ class ModelWorker(Worker, Sleep, Inspect):
         self._num_groups = len(cache.groups)
 
     def compile_or_warm_up_model(self) -> None:
+        self._thread.run(self._warm_up)
+
+    def _warm_up(self) -> None:
         """One token through the model, in block 1, which is nobody's yet: libraries make their kernels at first use."""
         size = self._config.cache.block_size
         group = AttentionBatch(
@@ -124,7 +130,9 @@ class ModelWorker(Worker, Sleep, Inspect):
             query_start_loc=np.array([0, 1], dtype=np.int64),
             groups=(group,) * self._num_groups,
         )
-        self._thread.run(partial(self._warm_up, arrays))
+        with torch.inference_mode():
+            self._loaded.model.compute_logits(self._runner.forward(arrays))
+        self._device.synchronize()
 
     def get_plan(self) -> EnginePlan:
         model = self._config.model
@@ -142,6 +150,17 @@ class ModelWorker(Worker, Sleep, Inspect):
 
     def inspect(self) -> Inspection:
         return self._thread.run(partial(inspect_model, self._config, self._plugins, self._device.tensor_device))
+
+    def start_kv_transfer(self, start: KVStart) -> KVStarted:
+        return self._thread.run(partial(self._start_kv_transfer, start))
+
+    def _start_kv_transfer(self, start: KVStart) -> KVStarted:
+        transfer = self._kv_transfer = make_kv_transfer(
+            self._context, start, self._cache_plan, self._layers, self._attention, self._caches
+        )
+        transfer.attach(self._warm_up)
+        self._runner.kv_transfer = transfer
+        return transfer.started()
 
     def execute_model(self, plan: StepPlan) -> None:
         self._waiting.append(plan)
@@ -165,6 +184,7 @@ class ModelWorker(Worker, Sleep, Inspect):
         return result.result()
 
     def sleep(self, level: int) -> None:
+        self._stop_kv_transfer()
         self._caches.release(self._layers, self._attention)
         self._processors = ()
         del self._runner
@@ -182,19 +202,20 @@ class ModelWorker(Worker, Sleep, Inspect):
         return self._thread.run(lambda: [one.control(name, payload) for one in controls])
 
     def shutdown(self) -> None:
+        self._stop_kv_transfer()
         if self._parallel.communicator is not None:
             self._thread.run(self._parallel.communicator.close)
         self._thread.close()
         self._device.close()
 
+    def _stop_kv_transfer(self) -> None:
+        transfer, self._kv_transfer = self._kv_transfer, None
+        if transfer is not None:
+            self._thread.run(transfer.shutdown)
+
     def _start_next(self) -> None:
         plan = self._waiting.popleft()
         self._started = (plan.step, self._thread.submit(partial(self._runner.execute, plan)))
-
-    @torch.inference_mode()
-    def _warm_up(self, arrays: StepArrays) -> None:
-        self._loaded.model.compute_logits(self._runner.forward(arrays))
-        self._device.synchronize()
 
     def _make_device(self) -> Device:
         owned = self._plugins.select(PlatformOffer, self._context.platform.name).chosen

@@ -37,6 +37,12 @@ class TorchPagedAttention(PagedAttention):
     def allocate_cache(self, spec: FullAttentionSpec, num_blocks: int, device: Any) -> Any:
         return self._kept.allocate(spec, num_blocks)
 
+    def parts_of(self, cache: Any) -> tuple[Tensor, ...]:
+        return self._kept.parts(cache)
+
+    def native_layout(self) -> str:
+        return self.describe_page("kernelet-cpu torch 1: [key, value][kv_head][token][size], scales alike")
+
     def build_metadata(self, batch: AttentionBatch, device: Any) -> StepMetadata:
         return plan_step(batch, self.spec, self._wide)
 

@@ -46,6 +46,10 @@ class Plain:
         """Keys, then values, [tokens, 2 * kv_heads, head_size], to rows of a head and token."""
         _put(cache, rows, both.flatten(0, 1))
 
+    def parts(self, cache: Any) -> tuple[Tensor, ...]:
+        """Keys, values, and scales where tokens have their own, as views [block, token, kv_head, width]."""
+        return cache.transpose(2, 3).unbind(1)
+
     def read(self, cache: Any, pages: Tensor) -> Tensor:
         """Pages, of keys, then as many of values -> [page, token, head_size], wide."""
         return _pages(cache, pages).to(self.wide)
@@ -94,6 +98,10 @@ class Int8(Plain):
         elements, scales = to_int8(both.flatten(0, 1).to(self.wide))
         _put(cache[0], rows, elements)
         cache[1].view(-1).index_copy_(0, rows, scales)
+
+    def parts(self, cache: Any) -> tuple[Tensor, ...]:
+        elements, scales = cache
+        return (*super().parts(elements), *super().parts(scales[..., None]))
 
     def read(self, cache: Any, pages: Tensor) -> Tensor:
         elements, scales = (_pages(part, pages).to(self.wide) for part in cache)

@@ -13,12 +13,9 @@ from kernelet.contracts.attention import AttentionBatch, AttentionSpec
 from kernelet.contracts.cache import FullAttentionSpec
 from kernelet.contracts.offer import Settings
 from kernelet_platform_cpu.attention.forms import FORMS
-from kernelet_platform_cpu.attention.paged import PagedAttention, zeroed_cache
+from kernelet_platform_cpu.attention.paged import SCALE_BYTES, PagedAttention, zeroed_cache
 from kernelet_platform_cpu.linear.packed import number_of
 from kernelet_platform_cpu.native import required
-
-SCALE_BYTES = 4
-"""Of float32."""
 
 
 class NativeStep:
@@ -91,6 +88,22 @@ class NativePagedAttention(PagedAttention):
         scales = spec.block_size * SCALE_BYTES if self.spec.cache_scales == "token_head" else 0
         return zeroed_cache(spec, num_blocks, heads, 2 * (elements + scales), dtype=torch.uint8)
 
+    def parts_of(self, cache: Tensor) -> tuple[Tensor, ...]:
+        tokens, size = self.spec.block_size, self.spec.head_size
+        if not self._form:
+            key, value = cache.unbind(2)
+            return key.unflatten(2, (size, tokens)).permute(0, 3, 1, 2), _tokens(value, tokens)
+        scales = tokens * SCALE_BYTES if self.spec.cache_scales == "token_head" else 0
+        key, value, *rest = cache.split([tokens * size, tokens * size, *[scales] * (2 if scales else 0)], 2)
+        return (
+            key.unflatten(2, (size, tokens)).permute(0, 3, 1, 2),
+            _tokens(value, tokens),
+            *(_tokens(part, tokens) for part in rest),
+        )
+
+    def native_layout(self) -> str:
+        return self.describe_page("kernelet-cpu native 1: [kv_head][key [size][token], value [token][size], scales]")
+
     def build_metadata(self, batch: AttentionBatch, device: Any) -> NativeStep:
         return NativeStep(batch)
 
@@ -134,6 +147,11 @@ class NativePagedAttention(PagedAttention):
         if x.dtype is not self._dtype or len(x) != step.tokens:
             raise ValueError(f"{len(x)} tokens in {x.dtype}; the step has {step.tokens}, the layer {self._dtype}")
         return x if x.stride(2) == 1 and x.stride(1) == self.spec.head_size else x.contiguous()
+
+
+def _tokens(part: Tensor, tokens: int) -> Tensor:
+    """[block, kv_head, token * width] -> [block, token, kv_head, width]."""
+    return part.unflatten(2, (tokens, -1)).transpose(1, 2)
 
 
 def _array(values: NDArray[Any], dtype: Any) -> NDArray[Any]:

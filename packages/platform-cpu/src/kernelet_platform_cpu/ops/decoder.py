@@ -56,6 +56,9 @@ class NativeDecoderLayer(Op):
         if step is not self._step:
             self._step, self._rotations = step, {}
         out = torch.empty_like(residual)
+        watch = fused.attention.watch
+        if watch is not None:
+            watch.before(fused.attention.name)
         fused.native.run(
             residual.data_ptr(),
             out.data_ptr(),
@@ -63,6 +66,8 @@ class NativeDecoderLayer(Op):
             *self._rotation(fused.rope),
             self._work,
         )
+        if watch is not None:
+            watch.after(fused.attention.name)
         return out
 
     def _rotation(self, name: str | None) -> tuple[int, int, int, int, bool]:
@@ -86,6 +91,7 @@ class FusedLayer:
         wide: Dtype of the residual stream.
         group: Index of the attention's metadata in ``Step.attention``.
         rope: Name of the rotation, None for none.
+        attention: The layer's.
     """
 
     def __init__(self, parts: PreNormParts, linears: tuple[Linear, ...], bound: tuple[Any, Any, int]) -> None:
@@ -94,7 +100,7 @@ class FusedLayer:
         self.wide = parts.attention_norm.weight.dtype
         self._linears = linears
         self._held = tuple(linear.prepared for linear in linears)
-        self._attention, self._bound = parts.attention, bound
+        self.attention, self._bound = parts.attention, bound
         heads, mlp = parts.attention.heads, parts.mlp
         assert isinstance(mlp, Network)
         # what the extension reads is held by the layer, but for sinks of another form
@@ -126,7 +132,7 @@ class FusedLayer:
     def is_stale(self) -> bool:
         """Whether a weight was prepared again, or the attention bound again."""
         held = self._held
-        return self._attention.bound is not self._bound or any(
+        return self.attention.bound is not self._bound or any(
             linear.prepared is not kept for linear, kept in zip(self._linears, held, strict=True)
         )
 

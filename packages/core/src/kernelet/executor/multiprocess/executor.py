@@ -14,6 +14,7 @@ from kernelet.cache.sizing import plan_cache
 from kernelet.config import EngineConfig
 from kernelet.contracts.cache import CacheSpecOffer
 from kernelet.contracts.executor import EnginePlan, Executor, SamplePlan, StepPlan, StepResult
+from kernelet.contracts.kv_start import KVStart, KVStarted
 from kernelet.contracts.platform import PlatformChoice
 from kernelet.contracts.plugins import PluginView
 from kernelet.errors import EngineDeadError, ManifestMismatchError, PluginError
@@ -21,6 +22,8 @@ from kernelet.executor.failures import revive
 from kernelet.executor.multiprocess.crew import Crew
 from kernelet.executor.multiprocess.messages import (
     Allocate,
+    Connect,
+    Connected,
     Control,
     Controlled,
     Describe,
@@ -62,6 +65,15 @@ class MultiprocessExecutor(Executor):
             return self._start(crew, starts)
         except BaseException:
             self.shutdown()
+            raise
+
+    def start_kv_transfer(self, start: KVStart) -> Sequence[KVStarted]:
+        crew = self._running()
+        try:
+            crew.tell(Connect(start))
+            return [connected.started for connected in crew.hear(Connected)]
+        except Exception as error:
+            self._over(error)
             raise
 
     def execute_model(self, plan: StepPlan) -> None:

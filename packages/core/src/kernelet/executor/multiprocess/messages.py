@@ -10,6 +10,7 @@ import msgspec
 from kernelet.config import EngineConfig
 from kernelet.contracts.cache import CacheConfigPlan, FullAttentionSpec, SlidingWindowSpec
 from kernelet.contracts.executor import EnginePlan, SamplePlan, StepPlan, StepResult
+from kernelet.contracts.kv_start import KVStart, KVStarted
 from kernelet.contracts.platform import PlatformChoice
 from kernelet.executor.failures import Failure
 
@@ -46,6 +47,12 @@ class Allocate(msgspec.Struct, frozen=True, tag=True):
     """Make the cache and warm up. Answer: ``Planned``."""
 
     cache: CacheConfigPlan
+
+
+class Connect(msgspec.Struct, frozen=True, tag=True):
+    """Make the rank's side of the KV connectors. Answer: ``Connected``."""
+
+    start: KVStart
 
 
 class Execute(msgspec.Struct, frozen=True, tag=True):
@@ -110,6 +117,12 @@ class Planned(msgspec.Struct, frozen=True, tag=True):
     plan: EnginePlan
 
 
+class Connected(msgspec.Struct, frozen=True, tag=True):
+    """The rank's pages, and what others need to reach it."""
+
+    started: KVStarted
+
+
 class Sampled(msgspec.Struct, frozen=True, tag=True):
     """The result of a step; of other ranks than the first, extensions only."""
 
@@ -122,8 +135,8 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
     failure: Failure
 
 
-Command = Start | Load | Describe | Allocate | Execute | Sample | Rest | Control | Stop
-Answer = Ready | Done | Controlled | Needs | Planned | Sampled | Failed
+Command = Start | Load | Describe | Allocate | Connect | Execute | Sample | Rest | Control | Stop
+Answer = Ready | Done | Controlled | Needs | Planned | Connected | Sampled | Failed
 
 
 def encode(message: Command | Answer) -> bytes:

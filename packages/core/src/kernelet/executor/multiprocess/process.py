@@ -24,6 +24,8 @@ from kernelet.executor.multiprocess.messages import (
     Allocate,
     Answer,
     Command,
+    Connect,
+    Connected,
     Control,
     Controlled,
     Describe,
@@ -105,6 +107,8 @@ class Rank:
             return Done()
         if isinstance(command, Describe):
             return Needs(dict(worker.get_kv_cache_spec()), worker.determine_available_memory())
+        if isinstance(command, Connect):
+            return Connected(worker.start_kv_transfer(command.start))
         assert isinstance(command, Allocate)
         worker.initialize_from_config(command.cache)
         worker.compile_or_warm_up_model()
