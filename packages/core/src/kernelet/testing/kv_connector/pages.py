@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Collection, Iterator, Sequence
 
@@ -26,6 +27,7 @@ def plain_layout(
     scales: str = "",
     group: int = 0,
     window: int | None = None,
+    native: str = NATIVE,
     rank: int = 0,
     world_size: int = 1,
 ) -> KVLayout:
@@ -41,7 +43,7 @@ def plain_layout(
         num_kv_heads=num_kv_heads,
         parts=tuple(parts),
         window=window,
-        native=NATIVE,
+        native=native,
         rank=rank,
         world_size=world_size,
     )
@@ -62,6 +64,7 @@ class PlainPages:
         self.tensors = {layer: tuple(_zeros(layout)) for layer, layout in self._group_of.items()}
         self.refused: list[int] = []
         self._closed: set[int] = set()
+        self._writes = 0
         self._lock = threading.Lock()
 
     @property
@@ -107,6 +110,25 @@ class PlainPages:
         with self._lock:
             for part in self._all():
                 part.copy_(torch.randn(part.shape, generator=generator).to(part.dtype))
+
+    def scribble(self, layers: Collection[str], blocks: Sequence[int]) -> None:
+        """Another owner's values in these blocks."""
+        self._writes += 1
+        generator = torch.Generator().manual_seed(self._writes)
+        with self._lock:
+            for part in itertools.chain.from_iterable(self.tensors[layer] for layer in layers if blocks):
+                values = torch.randn(len(blocks), *part.shape[1:], generator=generator).to(part.dtype)
+                _bits(part)[list(blocks)] = _bits(values)
+
+    def same_elsewhere(
+        self, layer: str, block_ids: Sequence[int], start: int, end: int, before: Sequence[Tensor]
+    ) -> bool:
+        """Whether a layer is as it was, but for tokens [start, end)."""
+        blocks, offsets = self._slots(layer, block_ids, start, end)
+        patched = [part.clone() for part in before]
+        for old, now in zip(patched, self.tensors[layer], strict=True):
+            _bits(old)[blocks, offsets] = _bits(now)[blocks, offsets]
+        return same(patched, self.tensors[layer])
 
     def snapshot(self) -> dict[str, tuple[Tensor, ...]]:
         """Copies of all tensors."""
