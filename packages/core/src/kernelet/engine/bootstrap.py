@@ -38,6 +38,7 @@ from kernelet.engine.garbage import no_collection
 from kernelet.engine.in_process import InProcessClient
 from kernelet.engine.input_processor import InputProcessor
 from kernelet.engine.io_processor import make_io_processor
+from kernelet.engine.kv_events.events import KVEvents
 from kernelet.engine.kv_options import kv_events, kv_transfer
 from kernelet.engine.model_config import build_model_config
 from kernelet.engine.model_resolution import resolve_model
@@ -260,6 +261,7 @@ def start_core(configured: Configured, *, with_loggers: bool = True) -> RunningC
     """
     kernel, config = configured.kernel, configured.config
     owned = select_executor(kernel, config.parallel)
+    events = KVEvents(config.kv_events)
     executor: Executor = kernel.load(owned)(config, configured.platform, kernel)
     try:
         plan = executor.start()
@@ -273,16 +275,18 @@ def start_core(configured: Configured, *, with_loggers: bool = True) -> RunningC
         kernel.lifecycle.engine_started()
     except BaseException:
         executor.shutdown()
+        events.close()
         raise
     return RunningCore(
         core=core,
         plan=plan,
-        close=Once(core.close, kernel.lifecycle.engine_stopped, executor.shutdown),
+        close=Once(core.close, kernel.lifecycle.engine_stopped, executor.shutdown, events.close),
         sleep=executor.sleep,
         wake_up=executor.wake_up,
         check_health=executor.check_health,
         stats=stats,
         control=Controls(core.selected, executor.control),
+        publish=events.of(core.take_cache_events, plan.cache),
         on_news=core.on_news,
     )
 

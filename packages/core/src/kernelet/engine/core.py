@@ -124,6 +124,7 @@ class EngineCore:
             policy=make(plugins.select(SchedulerOffer, config.scheduler.policy).chosen),
             eviction=partial(make, plugins.select(CachePolicyOffer, config.cache.eviction_policy).chosen),
             managers=manager_kinds((owned.offer.kind, plugins.load(owned)) for owned in plugins.offers(CacheSpecOffer)),
+            record_cache_events=config.kv_events.enable_kv_cache_events,
             grammars=grammars,
         )
         core.selected = made

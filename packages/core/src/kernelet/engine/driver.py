@@ -67,6 +67,7 @@ class RunningCore:
         wake_up: Takes it back.
         check_health: Raises EngineDeadError if a worker is gone.
         control: Calls a plugin's objects.
+        publish: Tells others what happened to the prefix cache; after each step and call.
         on_news: Takes what is to be called, on some thread, when the core has something to do without having been told.
     """
 
@@ -78,6 +79,7 @@ class RunningCore:
     wake_up: Callable[[], None] = lambda: None
     check_health: Callable[[], None] = lambda: None
     control: Handler = no_controls
+    publish: Callable[[], None] = lambda: None
     on_news: Callable[[Callable[[], None]], None] = lambda _: None
 
 
@@ -126,6 +128,7 @@ class CoreDriver:
         """
         self._outputs += self._core.step()
         self._settle()
+        self._running.publish()
 
     def call(self, name: str, arguments: Sequence[Any], answer: Answer) -> None:
         """Does what ``CoreClient``'s method of this name promises; ``answer`` may be called later, on this thread."""
@@ -143,6 +146,7 @@ class CoreDriver:
         else:
             answer(None, PluginError(f"the engine takes no call {name!r}"))
         self._settle()
+        self._running.publish()
 
     def check_health(self) -> None:
         """For times without a step.

@@ -227,6 +227,16 @@ def test_whoever_waits_is_told_of_the_end(world):
     assert world.heard() == [("drain", None, "gone")]
 
 
+def test_the_cache_is_told_of_after_steps_and_calls():
+    heard = []
+    world = World(publish=lambda: heard.append(world.core.cache.pools[0].usage))
+    world.driver.add(null_request("a", [1, 2, 3], 1))
+    world.driver.step()
+    assert len(heard) == 1
+    world.call("reset_prefix_cache")
+    assert len(heard) == 2
+
+
 def test_a_worker_that_is_gone():
     def check():
         raise EngineDeadError("rank 1 is gone")

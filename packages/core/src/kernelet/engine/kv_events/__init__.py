@@ -1,0 +1,1 @@
+"""Tells others what enters and leaves the prefix cache, as vLLM does."""
