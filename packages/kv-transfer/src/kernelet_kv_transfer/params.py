@@ -1,0 +1,91 @@
+"""``kv_transfer_params``: what an engine that prefilled says, through client or router, to the one that decodes.
+
+Field names are those of vLLM's NIXL connector where it has one; what is ours is marked so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from kernelet.errors import ParameterError
+
+FIELD = "kv_transfer_params"
+TO_DECODE = "do_remote_decode"
+"""Asks the engine that prefills to keep the prompt's keys and values for another."""
+TO_PREFILL = "do_remote_prefill"
+"""Asks the engine that decodes to take them; the other keys say from where."""
+
+
+class Remote(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a prompt's keys and values are.
+
+    Attributes:
+        remote_engine_id: The engine that has them.
+        remote_host: Where its first rank listens.
+        remote_port: Its port.
+        tp_size: Its number of ranks.
+        remote_num_tokens: Tokens that it has (ours).
+        remote_lease: Number of the lease (ours).
+        remote_generation: The lease's secret: another lease of the same number has another (ours).
+        remote_ranks: Host and port of each rank (ours).
+    """
+
+    remote_engine_id: str
+    remote_host: str
+    remote_port: int
+    tp_size: int
+    remote_num_tokens: int
+    remote_lease: int
+    remote_generation: str
+    remote_ranks: tuple[tuple[str, int], ...]
+
+
+KEYS = (TO_DECODE, TO_PREFILL, "remote_request_id", "remote_block_ids", *Remote.__struct_fields__)
+"""All that connectors of this protocol read or give."""
+
+
+def asks_for_handover(params: Mapping[str, Any] | None) -> bool:
+    """Whether another engine will decode."""
+    return bool(params) and (params or {}).get(TO_DECODE) is True
+
+
+def remote_of(params: Mapping[str, Any] | None) -> Remote | None:
+    """What is to be taken from another engine; None: nothing.
+
+    Raises:
+        ParameterError: a key is missing or of the wrong type.
+    """
+    if not params:
+        return None
+    for key in (TO_PREFILL, TO_DECODE):
+        if not isinstance(params.get(key, False), bool | None):
+            raise ParameterError(f"{FIELD}.{key}", "must be true or false")
+    if not params.get(TO_PREFILL):
+        return None
+    if params.get(TO_DECODE):
+        raise ParameterError(f"{FIELD}.{TO_DECODE}", f"must be false where {TO_PREFILL} is true")
+    advice = "give the decoding engine kv_transfer_params of the prefilling engine's answer as they are"
+    for key in Remote.__struct_fields__:
+        if params.get(key) is None:
+            raise ParameterError(f"{FIELD}.{key}", f"is missing: {advice}")
+    try:
+        remote = msgspec.convert(dict(params), Remote)
+    except msgspec.ValidationError as error:
+        raise ParameterError(FIELD, f"{error}: {advice}") from None
+    if len(remote.remote_ranks) != remote.tp_size or remote.remote_num_tokens < 1:
+        raise ParameterError(FIELD, f"tp_size must be the number of remote_ranks, with tokens to take: {advice}")
+    return remote
+
+
+def handover_params(*, remote: Remote, request_id: str, block_ids: tuple[tuple[int, ...], ...]) -> Mapping[str, Any]:
+    """For the answer of the engine that prefilled; JSON's types only."""
+    return {
+        TO_PREFILL: True,
+        TO_DECODE: False,
+        "remote_request_id": request_id,
+        "remote_block_ids": [list(ids) for ids in block_ids],
+        **msgspec.to_builtins(remote, builtin_types=()),
+    }
