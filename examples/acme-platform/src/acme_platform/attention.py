@@ -54,6 +54,20 @@ class AcmeAttention(Attention):
         blocks = cache.unflatten(2, (-1, self.spec.block_size))
         blocks[:, :, list(destinations)] = blocks[:, :, list(sources)]
 
+    def export_pages(self, cache: Any, block_ids: Sequence[int], start: int, end: int) -> tuple[Tensor, ...]:
+        key, value = cache[:, :, self._slots(cache, block_ids, start, end)].transpose(1, 2)
+        return key.contiguous(), value.contiguous()
+
+    def import_pages(self, cache: Any, block_ids: Sequence[int], start: int, parts: Sequence[Tensor]) -> None:
+        slots = self._slots(cache, block_ids, start, start + len(parts[0]))
+        cache[:, :, slots] = torch.stack(tuple(parts)).transpose(1, 2)
+
+    def _slots(self, cache: Tensor, block_ids: Sequence[int], start: int, end: int) -> Tensor:
+        """Of tokens [start, end) of a request."""
+        position = torch.arange(start, end, device=cache.device)
+        blocks = torch.tensor(block_ids, dtype=torch.int64, device=cache.device)
+        return blocks[position // self.spec.block_size] * self.spec.block_size + position % self.spec.block_size
+
     def build_metadata(self, batch: AttentionBatch, device: Any) -> Metadata:
         size = self.spec.block_size
         blocks = torch.from_numpy(batch.block_table).to(device, torch.int64)

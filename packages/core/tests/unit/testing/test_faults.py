@@ -8,7 +8,7 @@ from kit import unnoticed
 from kernelet.testing.faults import DOMAINS, faults_of
 
 SHARES = {
-    "attention": 3,
+    "attention": 4,
     "communicator": 3,
     "endpoint": 5,
     "grammar_engine": 9,

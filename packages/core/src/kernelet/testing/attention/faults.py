@@ -14,6 +14,7 @@ from torch import Tensor
 from kernelet.contracts.attention import AttentionBatch, AttentionOffer, AttentionSpec
 from kernelet.contracts.cache import FullAttentionSpec
 from kernelet.contracts.offer import Settings
+from kernelet.testing.attention.exchange_faults import EXCHANGE_PLANTED
 from kernelet.testing.attention.kept import FORMS
 from kernelet.testing.attention.kept_faults import KEPT_PLANTED
 from kernelet.testing.attention.layers import AttentionCapabilities
@@ -288,6 +289,6 @@ _PLANTED: tuple[tuple[str, type[Any], str], ...] = (
 
 FAULTS = tuple(
     Fault(name=name, suite=suite_of(attention, forms), says=says)
-    for planted, forms in ((_PLANTED, ()), (KEPT_PLANTED, FORMS))
+    for planted, forms in ((_PLANTED, ()), (KEPT_PLANTED, FORMS), (EXCHANGE_PLANTED, FORMS))
     for name, attention, says in planted
 )

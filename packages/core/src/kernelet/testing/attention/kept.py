@@ -11,6 +11,7 @@ from torch import Tensor
 
 from kernelet.contracts.attention import AttentionBatch, AttentionSpec
 from kernelet.contracts.cache import NULL_BLOCK, FullAttentionSpec
+from kernelet.contracts.kv_pages import KVRegion
 from kernelet.contracts.offer import Settings
 from kernelet.testing.attention.reference import NO_SETTINGS, SlowAttention
 
@@ -110,6 +111,25 @@ class SlowKept(SlowAttention):
     def copy_blocks(self, cache: Any, sources: Sequence[int], destinations: Sequence[int]) -> None:
         for part in cache if isinstance(cache, list) else [cache]:
             super().copy_blocks(part, sources, destinations)
+
+    def export_pages(self, cache: Any, block_ids: Sequence[int], start: int, end: int) -> tuple[Tensor, ...]:
+        if not self.spec.cache_form:
+            return super().export_pages(cache, block_ids, start, end)
+        elements, *scales = (super(SlowKept, self).export_pages(part, block_ids, start, end) for part in cache)
+        dtype = getattr(torch, self.spec.cache_parts[0].dtype)
+        return (*(part.view(dtype) for part in elements), *(part[..., None] for both in scales for part in both))
+
+    def import_pages(self, cache: Any, block_ids: Sequence[int], start: int, parts: Sequence[Tensor]) -> None:
+        if not self.spec.cache_form:
+            super().import_pages(cache, block_ids, start, parts)
+            return
+        super().import_pages(cache[0], block_ids, start, [part.view(torch.uint8) for part in parts[:2]])
+        if len(cache) > 1:
+            super().import_pages(cache[1], block_ids, start, [part[..., 0] for part in parts[2:]])
+
+    def regions(self, cache: Any) -> tuple[KVRegion, ...]:
+        held = cache if isinstance(cache, list) else [cache]
+        return tuple(region for part in held for region in super(SlowKept, self).regions(part))
 
     def write_kv(self, key: Tensor, value: Tensor, cache: Any, metadata: AttentionBatch) -> None:
         if not self.spec.cache_form:

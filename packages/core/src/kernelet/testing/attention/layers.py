@@ -26,6 +26,7 @@ class AttentionCapabilities:
         block_sizes: Block sizes to try; empty: the smallest, an odd multiple of it, and about 16.
         tolerances: By dtype, instead of those of the kit.
         copies_blocks: Has ``copy_blocks``.
+        exchanges_pages: Has ``export_pages`` and ``import_pages``. Since attention 1.3.
         batch_invariant: A row has the same bits in every batch.
         deterministic: The same step has the same bits each time, whatever its other rows hold.
         max_len: Tokens of the longest request to try.
@@ -36,6 +37,7 @@ class AttentionCapabilities:
     block_sizes: tuple[int, ...] = ()
     tolerances: Mapping[str, float] = field(default_factory=dict)
     copies_blocks: bool = True
+    exchanges_pages: bool = True
     batch_invariant: bool = False
     deterministic: bool = True
     max_len: int = 2500

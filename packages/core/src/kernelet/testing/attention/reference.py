@@ -11,6 +11,7 @@ from torch import Tensor
 
 from kernelet.contracts.attention import Attention, AttentionBatch, AttentionSpec
 from kernelet.contracts.cache import NULL_BLOCK, FullAttentionSpec
+from kernelet.contracts.kv_pages import KVRegion
 from kernelet.contracts.offer import Settings
 
 NO_SETTINGS = Settings(plugin="reference")
@@ -64,6 +65,32 @@ class SlowAttention(Attention):
 
     def copy_blocks(self, cache: Tensor, sources: Sequence[int], destinations: Sequence[int]) -> None:
         cache[:, list(destinations)] = cache[:, list(sources)].clone()
+
+    def export_pages(self, cache: Tensor, block_ids: Sequence[int], start: int, end: int) -> tuple[Tensor, ...]:
+        return tuple(part[self.where(block_ids, start, end)] for part in cache)
+
+    def import_pages(self, cache: Tensor, block_ids: Sequence[int], start: int, parts: Sequence[Tensor]) -> None:
+        for into, part in zip(cache, parts, strict=True):
+            into[self.where(block_ids, start, start + len(part))] = part
+
+    def where(self, block_ids: Sequence[int], start: int, end: int) -> tuple[Tensor, Tensor]:
+        """Block and offset of each of a request's tokens."""
+        positions = torch.arange(start, end)
+        return torch.tensor(block_ids)[positions // self.spec.block_size], positions % self.spec.block_size
+
+    def native_layout(self) -> str:
+        return f"slow [key, value][block][token][kv_head][size] {self.spec.cache_parts} {self.page_shape}"
+
+    @property
+    def page_shape(self) -> tuple[int, int, int]:
+        """Tokens, heads, size."""
+        return self.spec.block_size, self.spec.num_kv_heads, self.spec.head_size
+
+    def regions(self, cache: Tensor) -> tuple[KVRegion, ...]:
+        return tuple(
+            KVRegion(address=part.data_ptr(), block_bytes=part[0].nbytes, num_blocks=len(part), device=str(part.device))
+            for part in cache
+        )
 
     def build_metadata(self, batch: AttentionBatch, device: Any) -> AttentionBatch:
         return batch

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from kernelet.contracts.attention import AttentionOffer, AttentionSpec
 from kernelet.contracts.cache import NULL_BLOCK
+from kernelet.testing.attention.exchange_tests import ExchangeTests
 from kernelet.testing.attention.extremes import ExtremesTests
 from kernelet.testing.attention.kept import FORMS, changes_of
 from kernelet.testing.attention.kept_tests import KeptTests
@@ -48,7 +49,7 @@ MIXED: Sequence[Counts] = (
 """Prompts, chunks and decodes in one batch, longer than a window and than two blocks."""
 
 
-class AttentionSuite(ExtremesTests, KeptTests):
+class AttentionSuite(ExtremesTests, KeptTests, ExchangeTests):
     """Fixtures ``offered``: ``find_offer("acme_kernelet.plugin", AttentionOffer)``; ``device``: for torch.device."""
 
     capabilities: ClassVar[AttentionCapabilities] = AttentionCapabilities()

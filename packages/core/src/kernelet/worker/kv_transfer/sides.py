@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 
-from kernelet.contracts.kv import WorkerSide
+from kernelet.contracts.kv import TransferResults, WorkerSide
 from kernelet.contracts.kv_steps import KVPlan, KVReport, decode, encode
 from kernelet.contracts.steps import StepPlan
 from kernelet.worker.kv_transfer.transfers import Transfers
@@ -27,6 +27,7 @@ class WorkerSides:
         self._sides = MappingProxyType(dict(sides))
         self._transfers = transfers
         self._plans: dict[str, KVPlan] = {}
+        self._open: dict[str, set[int]] = {name: set() for name in sides}
         self.waits = tuple(s for s in sides.values() if overrides(s, "wait_for_layer_load"))
         self.saves = tuple(s for s in sides.values() if overrides(s, "save_kv_layer"))
 
@@ -47,12 +48,13 @@ class WorkerSides:
         self._plans = {name: decode(plan.extensions[name], KVPlan) for name in self._sides}
         for name, mine in self._plans.items():
             if mine.cancel:
-                self._transfers.end(mine.cancel)
+                self._end(name, mine.cancel)
                 self._sides[name].cancel(mine.cancel)
 
     def start(self) -> None:
         """Once blocks are what the step says."""
         for name, mine in self._plans.items():
+            self._open[name].update(mine.loads)
             self._transfers.begin(mine.loads)
             self._sides[name].bind_connector_metadata(mine.meta)
         for side in self._sides.values():
@@ -74,7 +76,7 @@ class WorkerSides:
         """Last of a step: what to tell the engine, by name of the connector's offer."""
         for side in self._sides.values():
             side.wait_for_save()
-        return {name: encode(self._report(side)) for name, side in self._sides.items()}
+        return {name: encode(self._report(name, side)) for name, side in self._sides.items()}
 
     def shutdown(self) -> None:
         """Ends all, and then every access to pages."""
@@ -82,12 +84,21 @@ class WorkerSides:
             side.shutdown()
         self._transfers.close()
 
-    def _report(self, side: WorkerSide) -> KVReport:
-        results = side.get_finished()
-        self._transfers.end(results.received.keys())
+    def _report(self, name: str, side: WorkerSide) -> KVReport:
+        told = side.get_finished()
+        received = {number: valid for number, valid in told.received.items() if number in self._open[name]}
+        self._end(name, received.keys())
         return KVReport(
-            results=results, meta=side.build_connector_worker_meta(), stats=dict(side.get_kv_connector_stats())
+            results=TransferResults(received=received, sent=told.sent),
+            meta=side.build_connector_worker_meta(),
+            stats=dict(side.get_kv_connector_stats()),
         )
+
+    def _end(self, name: str, transfers: Collection[int]) -> None:
+        """Of this connector alone: what another one loads is not its to end."""
+        mine = self._open[name].intersection(transfers)
+        self._open[name] -= mine
+        self._transfers.end(mine)
 
 
 def overrides(side: WorkerSide, method: str) -> bool:
