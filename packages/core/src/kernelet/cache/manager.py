@@ -13,7 +13,7 @@ from kernelet.cache.eviction import lru
 from kernelet.cache.groups import group_manager
 from kernelet.cache.keys import ROOT, BlockKey, KeyChain, block_extras
 from kernelet.cache.prefix_index import PrefixIndex
-from kernelet.cache.tables import GroupTable, PrefixHit, RequestTables
+from kernelet.cache.tables import BlockHold, GroupTable, PrefixHit, RequestTables
 from kernelet.config import CacheConfig
 from kernelet.contracts.cache import NULL_BLOCK, CacheConfigPlan, EvictionPolicy, GroupManager
 from kernelet.request.request import Request
@@ -66,6 +66,7 @@ class CacheManager:
         )
         self._alignment = math.lcm(*(group.block_size for group in self._groups))
         self._tables: dict[str, RequestTables] = {}
+        self._held: set[BlockHold] = set()
         self.pools = tuple(group.pool for group in self._groups)
         self.capacity = Capacity(self._groups, self._tables, chunk)
         self.nothing = PrefixHit(0, tuple([] for _ in self._groups))
@@ -96,6 +97,41 @@ class CacheManager:
         """The request's block list of each group (copies)."""
         return tuple(list(table.block_ids) for table in self._tables[request.request_id].groups)
 
+    def block_lists(self, request: Request) -> tuple[tuple[int, ...], ...]:
+        """The request's block list of each group, empty where it holds none; the same object until it changes."""
+        tables = self._tables.get(request.request_id)
+        return tuple(() for _ in self._groups) if tables is None else tables.frozen
+
+    def holds(self, request: Request) -> bool:
+        """Whether a request holds blocks."""
+        return request.request_id in self._tables
+
+    def reaches(self, request: Request, num_tokens: int) -> bool:
+        """Whether a request's blocks are all that attention needs after ``num_tokens`` tokens: none was dropped."""
+        tables = self._tables[request.request_id].groups
+        return all(
+            table.num_dropped <= group.manager.first_kept_block(num_tokens)
+            for group, table in zip(self._groups, tables, strict=True)
+        )
+
+    def hold(self, request: Request) -> BlockHold:
+        """A further reference to each of a request's blocks, which outlives it; to be given to ``release``."""
+        hold = BlockHold(tuple(table.held for table in self._tables[request.request_id].groups))
+        for group, blocks in zip(self._groups, hold.block_ids, strict=True):
+            group.pool.touch(blocks)
+        self._held.add(hold)
+        return hold
+
+    def release(self, hold: BlockHold) -> None:
+        """Gives a hold's references back.
+
+        Raises:
+            KeyError: they were given back.
+        """
+        self._held.remove(hold)
+        for group, blocks in zip(self._groups, hold.block_ids, strict=True):
+            group.pool.release(blocks)
+
     def admit(self, request: Request, hit: PrefixHit) -> None:
         """Takes over the blocks of a hit; the request holds none yet."""
         assert request.request_id not in self._tables, f"{request.request_id} holds blocks already"
@@ -109,6 +145,9 @@ class CacheManager:
     def allocate(self, request: Request, num_tokens: int) -> tuple[list[int], ...] | None:
         """Makes room for tokens up to ``num_tokens``. Blocks that the next token to compute cannot see are dropped.
 
+        Where ``request.num_computed_tokens`` is ahead of its blocks, because a connector brings the tokens between, the
+        list is filled up: with the null block as far as those tokens are not seen any more.
+
         Returns:
             The block ids appended to each group's list; None: too few are free, nothing was taken.
         """
@@ -118,11 +157,13 @@ class CacheManager:
             first_kept = group.manager.first_kept_block(request.num_computed_tokens)
             if first_kept > table.num_dropped:
                 group.pool.release(table.drop_before(first_kept))
+                self._tables[request.request_id].changed()
             counts.append(max(0, group.manager.num_blocks(num_tokens) - len(table.block_ids)))
         if not any(counts):  # most steps: the last block has room
             return tuple([] for _ in counts)
         if not self.capacity.has_free(counts):
             return None
+        self._tables[request.request_id].changed()
         added = []
         for group, table, count in zip(self._groups, tables, counts, strict=True):
             blocks = group.pool.allocate(count)
@@ -187,8 +228,11 @@ class CacheManager:
         for index, group in enumerate(self._groups):
             group.pool.check()
             counts = [0] * group.pool.num_blocks
+            for hold in self._held:
+                for block in hold.block_ids[index]:
+                    counts[block] += 1
             for request_id, tables in self._tables.items():
-                held = tables.groups[index].block_ids[tables.groups[index].num_dropped :]
+                held = tables.groups[index].held
                 assert NULL_BLOCK not in held, f"{request_id} holds the null block in group {index}"
                 assert len(set(held)) == len(held), f"{request_id} holds a block twice in group {index}"
                 for block in held:

@@ -20,6 +20,13 @@ class PrefixHit:
     block_ids: tuple[list[int], ...]
 
 
+@dataclass(frozen=True, eq=False)
+class BlockHold:
+    """References to blocks that are nobody's request's, or not only: of each group."""
+
+    block_ids: tuple[list[int], ...]
+
+
 @dataclass
 class GroupTable:
     """One request's blocks in one group.
@@ -39,13 +46,17 @@ class GroupTable:
         """Blocks that the request has a reference to."""
         return len(self.block_ids) - self.num_dropped
 
+    @property
+    def held(self) -> list[int]:
+        """These blocks."""
+        return self.block_ids[self.num_dropped :]
+
     def drop_before(self, first_kept: int) -> list[int]:
-        """Replaces blocks before ``first_kept`` by the null block and returns those that were held."""
-        first_kept = min(first_kept, len(self.block_ids))
+        """Puts the null block before ``first_kept``, also where there was none yet; returns those that were held."""
         if first_kept <= self.num_dropped:
             return []
         dropped = self.block_ids[self.num_dropped : first_kept]
-        self.block_ids[self.num_dropped : first_kept] = [NULL_BLOCK] * len(dropped)
+        self.block_ids[self.num_dropped : first_kept] = [NULL_BLOCK] * (first_kept - self.num_dropped)
         self.num_dropped = first_kept
         return dropped
 
@@ -60,3 +71,15 @@ class RequestTables:
 
     groups: tuple[GroupTable, ...]
     generation: int
+    _frozen: tuple[tuple[int, ...], ...] | None = None
+
+    @property
+    def frozen(self) -> tuple[tuple[int, ...], ...]:
+        """The block list of each group, made anew only after ``changed``."""
+        if self._frozen is None:
+            self._frozen = tuple(tuple(table.block_ids) for table in self.groups)
+        return self._frozen
+
+    def changed(self) -> None:
+        """Blocks were added or dropped."""
+        self._frozen = None

@@ -76,6 +76,10 @@ class KVRequest(Protocol):
 
     @property
     def cache_salt(self) -> str: ...
+    @property
+    def finish_reason(self) -> str | None:
+        """Why it ended: ``"stop"``, ``"length"``, ``"abort"`` or ``"error"``; None before ``request_finished``."""
+        ...
 
     def key(self, num_tokens: int) -> bytes:
         """Names the first ``num_tokens`` tokens and all that their keys and values depend on: 32 bytes.
@@ -137,7 +141,8 @@ class KVStep:
 
     Attributes:
         step: Its number.
-        scheduled: What is computed; empty in a step that only moves.
+        scheduled: What is computed; empty in a step that only moves. A request of which a load is not confirmed yet is
+            left out: what it computes may come to nothing.
         preempted: Requests that lost their blocks since the last step.
         finished: Requests that ended since the last step.
     """

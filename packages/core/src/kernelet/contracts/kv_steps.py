@@ -20,11 +20,13 @@ class KVPlan(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         meta: What ``SchedulerSide.build_connector_meta`` built.
         cancel: Transfers that are over before they were confirmed, for ``WorkerSide.cancel``.
-        sync_loads: Loads that are to be done when this step's layers read them: those of sync tickets.
+        loads: Loads that were settled since the plan before: from this step on their blocks may be written.
+        sync_loads: Of these, those that are to be done when this step's layers read them: those of sync tickets.
     """
 
     meta: bytes = b""
     cancel: tuple[int, ...] = ()
+    loads: tuple[int, ...] = ()
     sync_loads: tuple[int, ...] = ()
 
 

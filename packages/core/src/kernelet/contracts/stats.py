@@ -35,6 +35,14 @@ class StepStats(msgspec.Struct, frozen=True, kw_only=True):
         num_done_prompt_tokens: Prompt tokens, cached ones included, of requests whose prompt is done; once a request.
         first_token_s: Seconds from arrival to first token, of each request that got its first.
         inter_token_s: Seconds since its last token, of each request that got a further one.
+        num_waiting_remote: Those of ``num_waiting`` that wait for a KV connector. Since stats 2.2, as what follows.
+        waiting_remote_s: For how many seconds the one has that waits longest.
+        external_queries: Tokens that KV connectors were asked for.
+        external_hits: Tokens that they loaded.
+        num_loads: Loads that brought something.
+        load_failures: Loads and handovers that failed, by kind: ``"timeout"``, ``"short"`` (less came than was
+            promised), ``"unconfirmed"`` (a step ended without the word of its load), ``"handover_timeout"``.
+        kv_connectors: What connectors counted, by their name; over all ranks.
     """
 
     step: int
@@ -53,6 +61,13 @@ class StepStats(msgspec.Struct, frozen=True, kw_only=True):
     num_done_prompt_tokens: int = 0
     first_token_s: tuple[float, ...] = ()
     inter_token_s: tuple[float, ...] = ()
+    num_waiting_remote: int = 0
+    waiting_remote_s: float = 0.0
+    external_queries: int = 0
+    external_hits: int = 0
+    num_loads: int = 0
+    load_failures: dict[str, int] = {}
+    kv_connectors: dict[str, dict[str, float]] = {}
 
 
 class FinishedRequest(msgspec.Struct, frozen=True, kw_only=True):

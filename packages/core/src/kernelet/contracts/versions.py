@@ -45,7 +45,7 @@ API_VERSIONS = MappingProxyType(
         "io": ApiVersion(1, 0),
         "parsing": ApiVersion(1, 1),
         "structured": ApiVersion(1, 0),
-        "stats": ApiVersion(2, 1),
+        "stats": ApiVersion(2, 2),
         "serving": ApiVersion(1, 1),
     }
 )

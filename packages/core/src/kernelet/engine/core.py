@@ -22,6 +22,7 @@ from kernelet.errors import EngineDeadError, ParameterError
 from kernelet.request.outputs import EngineOutput
 from kernelet.request.request import EngineRequest
 from kernelet.request.status import FinishReason
+from kernelet.scheduler.kv.remote import KVSetup
 from kernelet.scheduler.policies import FCFSPolicy
 from kernelet.scheduler.scheduler import Scheduler
 
@@ -33,6 +34,10 @@ T = TypeVar("T")
 
 RECORDS_KEPT = 100_000
 """Records that nobody takes are forgotten beyond this number, oldest first."""
+
+
+POLL_SECONDS = 0.003
+"""Between two steps that only ask how transfers stand."""
 
 
 class EngineCore:
@@ -55,7 +60,9 @@ class EngineCore:
         managers: Mapping[str, type[GroupManager]] | None = None,
         record_cache_events: bool = False,
         grammars: Grammars | None = None,
+        kv: KVSetup | None = None,
         clock: Callable[[], float] = time.monotonic,
+        pause: Callable[[float], None] = time.sleep,
     ) -> None:
         """Takes a started executor.
 
@@ -68,7 +75,9 @@ class EngineCore:
             managers: ``GroupManager`` classes by tag of their ``CacheSpec``, beside those of core.
             record_cache_events: Keep stored and removed blocks for ``take_cache_events``.
             grammars: Makes the grammars of constrained requests; None: there are none. The core closes it.
+            kv: KV connectors; None: there are none. The core ends them.
             clock: The clock of ``EngineRequest.arrival_time``.
+            pause: Waits so many seconds between steps that only ask how transfers stand.
         """
         self.selected: list[tuple[str, object]] = []
         self._executor = executor
@@ -95,7 +104,10 @@ class EngineCore:
             max_model_len=config.model.max_model_len,
             policy=policy or FCFSPolicy(Settings(plugin="core")),
             clock=clock,
+            kv=kv,
         )
+        self._pause = pause
+        self._polled = False
 
     @classmethod
     def from_plugins(
@@ -193,7 +205,8 @@ class EngineCore:
             self._grammars.on_news(wake)
 
     def close(self) -> None:
-        """Ends what makes grammars and masks."""
+        """Ends KV connectors, and what makes grammars and masks."""
+        self._scheduler.close()
         if self._grammars is not None:
             self._grammars.close()
         self._masks.close()
@@ -231,6 +244,7 @@ class EngineCore:
             plan = self._scheduler.schedule()
             if plan is None:
                 break
+            self._pace(plan)
             self._executor.execute_model(plan)
             self._in_flight.append((plan, started))
         outputs: list[EngineOutput] = []
@@ -245,6 +259,13 @@ class EngineCore:
         if not progress and not outputs and self._scheduler.can_schedule():
             raise RuntimeError("the scheduler has requests and schedules none of them; please report this")
         return outputs
+
+    def _pace(self, plan: StepPlan) -> None:
+        """The second of two steps that only ask how transfers stand goes out a little later."""
+        polls = not (plan.scheduled or plan.finished or plan.preempted)
+        if polls and self._polled:
+            self._pause(POLL_SECONDS)
+        self._polled = polls
 
     def _take_grammars(self) -> None:
         for made in () if self._grammars is None else self._grammars.take():

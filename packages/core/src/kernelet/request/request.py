@@ -71,7 +71,8 @@ class Request:
         status: Where it stands.
         token_ids: Prompt and output so far.
         num_computed_tokens: Tokens whose keys and values are in the cache (steps in flight included).
-        num_cached_tokens: Prompt tokens taken from the prefix index when it was first scheduled.
+        num_done_tokens: Those of them whose keys and values are there by steps that have ended.
+        num_cached_tokens: Prompt tokens taken from the prefix index or a connector when it was first scheduled.
         num_placeholders: Tokens that steps in flight sample and that are not known yet.
         num_prompt_logprobs: Prompt positions whose log-probabilities the frontend has; none is sent twice.
         epoch: Number of preemptions.
@@ -89,6 +90,7 @@ class Request:
     status: RequestStatus = RequestStatus.WAITING
     token_ids: list[int] = field(default_factory=list)
     num_computed_tokens: int = 0
+    num_done_tokens: int = 0
     num_cached_tokens: int = 0
     num_placeholders: int = 0
     num_prompt_logprobs: int = 0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from kernelet.contracts.executor import NewRequest, ScheduledRequest, StepPlan
 from kernelet.contracts.stats import StepStats
@@ -30,9 +32,11 @@ class StepDraft:
 
     Attributes:
         scheduled: Each request with what the plan says of it.
+        spoiled: Requests that workers forget because what they computed of them last is worth nothing.
     """
 
     step: int
+    spoiled: list[str] = field(default_factory=list)
     new: list[NewRequest] = field(default_factory=list)
     scheduled: list[tuple[Request, ScheduledRequest]] = field(default_factory=list)
     preempted: list[str] = field(default_factory=list)
@@ -69,16 +73,19 @@ class StepDraft:
             )
         )
 
-    def plan(self, finished: list[str]) -> StepPlan | None:
-        """The step; None: there is nothing to do or to tell."""
-        if not (self.scheduled or self.preempted or finished):
-            return None
+    def says_something(self, finished: list[str]) -> bool:
+        """Whether there is something to do or to tell."""
+        return bool(self.scheduled or self.preempted or self.spoiled or finished)
+
+    def plan(self, finished: list[str], extensions: dict[str, bytes] | None = None) -> StepPlan:
+        """The step."""
         return StepPlan(
             step=self.step,
             new=tuple(self.new),
             scheduled=tuple(entry for _, entry in self.scheduled),
             finished=tuple(finished),
-            preempted=tuple(self.preempted),
+            preempted=(*self.spoiled, *self.preempted),
+            extensions=extensions or {},
         )
 
     def _count(self, request: Request, num_tokens: int) -> None:
@@ -99,7 +106,14 @@ class StepInFlight:
     counters: StepCounters
 
     def stats(
-        self, *, num_running: int, num_waiting: int, times: TokenTimes, usage: float, seconds: float
+        self,
+        *,
+        num_running: int,
+        num_waiting: int,
+        times: TokenTimes,
+        usage: float,
+        seconds: float,
+        remote: Mapping[str, Any],
     ) -> StepStats:
         """The record of the step, with what is known at its end."""
         return StepStats(
@@ -113,4 +127,5 @@ class StepInFlight:
             cache_usage=usage,
             seconds=seconds,
             **vars(self.counters),
+            **remote,
         )

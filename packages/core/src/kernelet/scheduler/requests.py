@@ -12,7 +12,7 @@ from kernelet.scheduler.queue import Rank, RankedRequests
 
 
 class RequestSet:
-    """Keeps each request in one of three orders, ``running``, ``waiting`` and ``compiling``, as its status says.
+    """Keeps each request in one of four orders, ``running``, ``waiting``, ``compiling`` and ``remote``, by its status.
 
     A policy is asked once a request, when it comes in.
     """
@@ -21,6 +21,7 @@ class RequestSet:
         self.running = RankedRequests()
         self.waiting = RankedRequests()
         self.compiling = RankedRequests()
+        self.remote = RankedRequests()
         self._policy = policy
         self._all: dict[str, Request] = {}
         self._ranks: dict[str, Rank] = {}
@@ -50,24 +51,27 @@ class RequestSet:
 
     def compiled(self, request: Request) -> None:
         """A request has its grammar, and waits in the place that it would have had without one."""
-        rank = self._ranks[request.request_id]
-        self.compiling.remove(rank, request)
-        self.waiting.add(rank, request)
-        request.status = RequestStatus.WAITING
+        self._move(request, RequestStatus.WAITING)
+
+    def park(self, request: Request) -> None:
+        """A waiting request waits for a KV connector."""
+        self._move(request, RequestStatus.WAITING_FOR_REMOTE_KVS)
+
+    def unpark(self, request: Request) -> None:
+        """A request waits for a KV connector no more, and has its old place."""
+        self._move(request, RequestStatus.WAITING)
 
     def start(self, request: Request) -> None:
         """A waiting request runs."""
-        rank = self._ranks[request.request_id]
-        self.waiting.remove(rank, request)
-        self.running.add(rank, request)
-        request.status = RequestStatus.RUNNING
+        self._move(request, RequestStatus.RUNNING)
 
     def preempt(self, request: Request) -> None:
         """A running request waits again, in its old place."""
-        rank = self._ranks[request.request_id]
-        self.running.remove(rank, request)
-        self.waiting.add(rank, request)
-        request.status = RequestStatus.PREEMPTED
+        self._move(request, RequestStatus.PREEMPTED)
+
+    def behind(self, request: Request, other: Request) -> bool:
+        """Whether a request is worse than another."""
+        return self._ranks[request.request_id] > self._ranks[other.request_id]
 
     def end(self, request: Request) -> None:
         """A request leaves."""
@@ -76,11 +80,27 @@ class RequestSet:
         self._order(request).remove(rank, request)
         request.status = RequestStatus.FINISHED
 
+    def _move(self, request: Request, status: RequestStatus) -> None:
+        rank = self._ranks[request.request_id]
+        self._order(request).remove(rank, request)
+        request.status = status
+        self._order(request).add(rank, request)
+
     def _order(self, request: Request) -> RankedRequests:
-        if request.status is RequestStatus.RUNNING:
-            return self.running
-        compiles = request.status is RequestStatus.WAITING_FOR_STRUCTURED_OUTPUT_GRAMMAR
-        return self.compiling if compiles else self.waiting
+        match request.status:
+            case RequestStatus.RUNNING:
+                return self.running
+            case RequestStatus.WAITING_FOR_STRUCTURED_OUTPUT_GRAMMAR:
+                return self.compiling
+            case RequestStatus.WAITING_FOR_REMOTE_KVS:
+                return self.remote
+            case _:
+                return self.waiting
+
+    @property
+    def num_waiting(self) -> int:
+        """Requests that do not run, whatever they wait for."""
+        return len(self._all) - len(self.running)
 
     def __iter__(self) -> Iterator[Request]:
         """Over a copy, in order of arrival."""

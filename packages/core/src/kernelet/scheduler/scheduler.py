@@ -11,9 +11,10 @@ import msgspec
 from kernelet.cache.manager import CacheManager
 from kernelet.config import SchedulerConfig
 from kernelet.contracts.executor import SchedulingPolicy, StepPlan, StepResult
+from kernelet.contracts.kv import LATER
 from kernelet.contracts.stats import FinishedRequest, StepStats
 from kernelet.contracts.structured import Grammar
-from kernelet.errors import KerneletError, ParameterError
+from kernelet.errors import KerneletError, ParameterError, RequestFailedError
 from kernelet.request.outputs import EngineOutput
 from kernelet.request.request import EngineRequest, Request
 from kernelet.request.status import FinishReason, RequestStatus
@@ -21,6 +22,7 @@ from kernelet.request.structured import UNFINISHED
 from kernelet.scheduler.admission import Admission
 from kernelet.scheduler.budget import TokenBudget
 from kernelet.scheduler.draft import StepDraft, StepInFlight
+from kernelet.scheduler.kv.remote import KVSetup, RemoteKV
 from kernelet.scheduler.preemption import make_room, too_small
 from kernelet.scheduler.progress import hit_limit, tokens_to_compute
 from kernelet.scheduler.records import finished_record
@@ -47,6 +49,7 @@ class Scheduler:
         max_model_len: int,
         policy: SchedulingPolicy,
         clock: Callable[[], float] = time.monotonic,
+        kv: KVSetup | None = None,
     ) -> None:
         """Starts empty.
 
@@ -56,6 +59,7 @@ class Scheduler:
             max_model_len: Largest number of tokens of a request.
             policy: Order of requests.
             clock: The clock of ``EngineRequest.arrival_time``.
+            kv: KV connectors; None: there are none.
         """
         self._config = config
         self._cache = cache
@@ -67,6 +71,7 @@ class Scheduler:
         self._failed: list[EngineOutput] = []
         self._finished: list[FinishedRequest] = []
         self._next_step = 0
+        self._remote = None if kv is None else RemoteKV(kv, self._requests, cache, self._fail, clock)
 
     def add(self, data: EngineRequest) -> None:
         """Queues a request; one that is held to a constraint keeps its place, and starts once ``constrain`` is called.
@@ -75,7 +80,13 @@ class Scheduler:
             RequestError: it cannot be served, or its id is in use.
         """
         check_request(data, self._max_model_len)
-        self._requests.add(data)
+        request = self._requests.add(data)
+        if self._remote is not None:
+            try:
+                self._remote.add(request)
+            except BaseException:
+                self._requests.end(request)
+                raise
 
     def abort(self, request_ids: Iterable[str], reason: FinishReason) -> list[EngineOutput]:
         """Ends requests; others are skipped. Returns their last outputs."""
@@ -115,18 +126,31 @@ class Scheduler:
         ]
 
     def fail_all(self, message: str) -> list[EngineOutput]:
-        """Ends every request with an error and forgets the steps in flight."""
+        """Ends every request with an error and forgets the steps in flight; KV connectors are not told any more."""
+        self._remote = None
         self._in_flight.clear()
         self._released.clear()
         return [self._end(request, FinishReason.ERROR, message) for request in self._requests]
 
+    def reset_connectors(self) -> None:
+        """KV connectors forget what they keep for this engine."""
+        if self._remote is not None:
+            self._remote.reset_cache()
+
+    def close(self) -> None:
+        """Ends KV connectors; nothing is scheduled any more."""
+        remote, self._remote = self._remote, None
+        if remote is not None:
+            remote.shutdown()
+
     def has_work(self) -> bool:
-        """Whether there are requests, or ended ones of which the workers have not been told."""
-        return len(self._requests) > 0 or bool(self._released)
+        """Whether there are requests, ended ones that workers have not been told of, or transfers."""
+        return len(self._requests) > 0 or bool(self._released) or (self._remote is not None and self._remote.busy)
 
     def can_schedule(self) -> bool:
         """Whether there is work that does not wait for a grammar."""
-        return len(self._requests) > len(self._requests.compiling) or bool(self._released or self._failed)
+        waits = self._remote is not None and self._remote.busy
+        return len(self._requests) > len(self._requests.compiling) or bool(self._released or self._failed) or waits
 
     def take_failed(self) -> list[EngineOutput]:
         """Outputs of requests that failed while they were scheduled, since the last call."""
@@ -142,7 +166,9 @@ class Scheduler:
 
     def schedule(self) -> StepPlan | None:
         """Puts the next step together; None: nothing can be done before a result comes."""
-        draft = StepDraft(self._next_step)
+        if self._remote is not None:
+            self._remote.poll()
+        draft = StepDraft(self._next_step, self._remote.take_spoiled() if self._remote is not None else [])
         budget = TokenBudget(self._config.max_num_batched_tokens)
         for request in self._requests.running:
             # a request further up may have preempted this one
@@ -153,11 +179,14 @@ class Scheduler:
                     self._fail(request, error)
         if not draft.preempted:
             self._admit(budget, draft)
+        wanted = self._remote is not None and self._remote.wants_step(in_flight=bool(self._in_flight))
+        if not (wanted or draft.says_something(self._released)):
+            return None
         released, self._released = self._released, []
-        plan = draft.plan(released)
-        if plan is not None:
-            self._next_step += 1
-            self._in_flight.append(StepInFlight(plan.step, draft.scheduled, draft.counters))
+        extensions = {} if self._remote is None else self._remote.extensions(draft.step, draft.scheduled)
+        plan = draft.plan(released, extensions)
+        self._next_step += 1
+        self._in_flight.append(StepInFlight(plan.step, draft.scheduled, draft.counters))
         return plan
 
     def update(self, result: StepResult, started: float) -> tuple[list[EngineOutput], StepStats]:
@@ -173,6 +202,8 @@ class Scheduler:
         step = self._in_flight.popleft()
         if result.step != step.step:
             raise RuntimeError(f"the executor returned step {result.step} instead of {step.step}")
+        if self._remote is not None:
+            self._remote.receive(result.step, result.extensions)
         now = self._clock()
         outputs, times = [], TokenTimes(now)
         sampled = {entry.request_id: entry for entry in result.requests}
@@ -181,21 +212,24 @@ class Scheduler:
                 continue
             try:
                 progress = apply_result(request, entry, sampled.get(request.request_id), self._max_model_len)
+                request.num_done_tokens = progress.num_stored
                 self._cache.store(request, progress.num_stored)
             except Exception as error:  # noqa: BLE001 - whatever it is, it is this request's alone
                 outputs.append(self._end(request, FinishReason.ERROR, _describe(error)))
                 continue
             times.note(request, len(progress.output.token_ids), ended=progress.ending is not None)
+            output = progress.output
             if progress.ending is not None:
-                self._end(request, progress.ending.reason)
+                output = _with_end(output, self._end(request, progress.ending.reason))
             if progress.worth_telling:
-                outputs.append(progress.output)
+                outputs.append(output)
         stats = step.stats(
             num_running=len(self._requests.running),
-            num_waiting=len(self._requests.waiting) + len(self._requests.compiling),
+            num_waiting=self._requests.num_waiting,
             times=times,
             usage=self._cache.capacity.usage,
             seconds=now - started,
+            remote={} if self._remote is None else self._remote.stats(),
         )
         return outputs, stats
 
@@ -206,9 +240,11 @@ class Scheduler:
         count = budget.offer(tokens_to_compute(request))
         if count <= 0:
             return  # all that it may generate is in flight
-        added = make_room(request, request.num_computed_tokens + count, self._requests, self._cache, draft)
+        added = make_room(
+            request, request.num_computed_tokens + count, self._requests, self._cache, draft, self._remote
+        )
         if added is None:
-            if request.status is RequestStatus.RUNNING:
+            if request.status is RequestStatus.RUNNING and not self._blocks_will_come():
                 self._fail_too_small(request)
             return
         budget.take(count)
@@ -219,7 +255,8 @@ class Scheduler:
         waiting, running = self._requests.waiting, self._requests.running
         if not waiting:
             return
-        admission = Admission(self._cache.capacity, running)
+        holders = () if self._remote is None else self._remote.holders
+        admission = Admission(self._cache.capacity, running, holders)
         while waiting and budget.left and len(running) < self._config.max_num_seqs:
             request = waiting.first()
             try:
@@ -229,30 +266,61 @@ class Scheduler:
                 self._fail(request, error)
 
     def _start(self, request: Request, admission: Admission, budget: TokenBudget, draft: StepDraft) -> bool:
-        """Starts one waiting request; False: it has to wait on."""
-        hit = self._cache.lookup(request, hit_limit(request))
-        if not admission.allows(request, hit):
-            if len(self._requests.running):
-                return False
-            self._fail_too_small(request)
+        """Starts one waiting request, or has a connector load it; False: it has to wait on."""
+        if self._remote is not None and self._remote.is_ready(request):
+            if not admission.resumes(request):
+                return self._refuse(request, admission)
+            self._run(request, admission, budget, draft)
             return True
+        hit = self._cache.lookup(request, hit_limit(request))
+        promise = None if self._remote is None else self._remote.ask(request, hit.num_tokens)
+        if promise is LATER:
+            self._requests.park(request)
+            return True
+        if not admission.allows(request, hit):
+            return self._refuse(request, admission)
         self._cache.admit(request, hit)
-        request.num_computed_tokens = hit.num_tokens
-        count = budget.offer(tokens_to_compute(request))
-        if self._cache.allocate(request, hit.num_tokens + count) is None:
-            raise RuntimeError("a request was let in without room for it")
-        if request.first_scheduled_time is None:
-            request.first_scheduled_time = self._clock()
-            request.num_cached_tokens = hit.num_tokens
+        request.num_computed_tokens = request.num_done_tokens = hit.num_tokens
         if self._cache.caching and hit_limit(request) is None:
             draft.counters.prefix_queries += request.num_tokens
             draft.counters.prefix_hits += hit.num_tokens
+        if self._remote is not None and self._remote.load(request, promise, draft.step):
+            admission.reserve_waiting(request)
+        else:
+            self._run(request, admission, budget, draft)
+        return True
+
+    def _run(self, request: Request, admission: Admission, budget: TokenBudget, draft: StepDraft) -> None:
+        """Starts a request that holds the blocks of all that is computed of it."""
+        if request.first_scheduled_time is None:
+            request.first_scheduled_time = self._clock()
+            request.num_cached_tokens = request.num_computed_tokens
+        count = budget.offer(tokens_to_compute(request))
+        if self._cache.allocate(request, request.num_computed_tokens + count) is None:
+            raise RuntimeError("a request was let in without room for it")
         budget.take(count)
         admission.reserve(request)
+        if self._remote is not None:
+            self._remote.started(request)
         self._requests.start(request)
         draft.introduce(request, self._cache.block_ids(request))
         draft.schedule(request, count)
+
+    def _refuse(self, request: Request, admission: Admission) -> bool:
+        """A request cannot start; False: it has to wait, True: it need not."""
+        if len(self._requests.running):
+            return False
+        gone = None if self._remote is None else self._remote.make_way(request, ready=True)
+        if gone is not None:
+            admission.drop(gone)
+            return True
+        if self._blocks_will_come():
+            return False
+        self._fail_too_small(request)
         return True
+
+    def _blocks_will_come(self) -> bool:
+        return self._remote is not None and self._remote.holds_blocks
 
     def _fail_too_small(self, request: Request) -> None:
         self._failed.append(self._end(request, FinishReason.ERROR, too_small(request, self._cache)))
@@ -267,6 +335,13 @@ class Scheduler:
         """Gives back all that a request holds."""
         if request.status is RequestStatus.RUNNING:
             self._released.append(request.request_id)
+        request.finish_reason = reason
+        params = None
+        if self._remote is not None:
+            try:
+                params = self._remote.ended(request)
+            except RequestFailedError as failed:
+                reason, error = FinishReason.ERROR, str(failed)
         self._requests.end(request)
         self._cache.forget(request)
         request.finish_reason, request.error = reason, error
@@ -280,7 +355,17 @@ class Scheduler:
             error=error,
             num_cached_tokens=request.num_cached_tokens,
             structured=request.structured,
+            kv_transfer_params=params,
         )
+
+
+def _with_end(output: EngineOutput, end: EngineOutput) -> EngineOutput:
+    """The last output of a request with what KV connectors made of its end."""
+    if end.kv_transfer_params is None and end.error is None:
+        return output
+    return msgspec.structs.replace(
+        output, kv_transfer_params=end.kv_transfer_params, finish_reason=end.finish_reason, error=end.error
+    )
 
 
 def _describe(error: Exception) -> str:

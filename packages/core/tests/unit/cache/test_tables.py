@@ -10,8 +10,10 @@ def test_drop_before_replaces_by_the_null_block_once():
     assert table.drop_before(2) == []
     assert table.drop_before(1) == []
     assert table.num_held == 1
-    assert table.drop_before(9) == [7]
+    assert table.drop_before(3) == [7]
     assert table.num_dropped == 3
+    assert table.drop_before(5) == []
+    assert table.block_ids == [0] * 5
     assert table.num_held == 0
 
 

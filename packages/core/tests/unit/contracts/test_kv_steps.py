@@ -9,9 +9,8 @@ from kernelet.contracts.kv_steps import KVPlan, KVReport, decode, encode
 from kernelet.contracts.kv_worker import TransferResults
 
 numbers = st.integers(0, 2**63 - 1)
-plans = st.builds(
-    KVPlan, meta=st.binary(), cancel=st.lists(numbers).map(tuple), sync_loads=st.lists(numbers).map(tuple)
-)
+several = st.lists(numbers).map(tuple)
+plans = st.builds(KVPlan, meta=st.binary(), cancel=several, loads=several, sync_loads=several)
 results = st.builds(
     TransferResults, received=st.dictionaries(numbers, st.integers(0, 2**31)), sent=st.frozensets(numbers)
 )

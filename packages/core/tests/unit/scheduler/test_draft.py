@@ -13,7 +13,9 @@ def make(name, prompt, max_tokens=4):
 
 
 def test_nothing_to_do_or_tell():
-    assert StepDraft(3).plan([]) is None
+    assert not StepDraft(3).says_something([])
+    assert StepDraft(3).says_something(["a"])
+    assert StepDraft(3, ["b"]).plan([]) == StepPlan(step=3, preempted=("b",))
     assert StepDraft(3).plan(["a"]) == StepPlan(step=3, finished=("a",))
     assert StepDraft(3, preempted=["b"]).plan([]) == StepPlan(step=3, preempted=("b",))
 
@@ -82,7 +84,9 @@ def test_stats_of_a_step():
     step = StepInFlight(4, draft.scheduled, draft.counters)
     times = TokenTimes(1.5)
     times.note(draft.scheduled[0][0], 1, ended=False)
-    assert step.stats(num_running=1, num_waiting=5, times=times, usage=0.5, seconds=2.0) == StepStats(
+    remote = {"num_waiting_remote": 3}
+    found = step.stats(num_running=1, num_waiting=5, times=times, usage=0.5, seconds=2.0, remote=remote)
+    assert found == StepStats(
         step=4,
         num_running=1,
         num_waiting=5,
@@ -94,6 +98,7 @@ def test_stats_of_a_step():
         seconds=2.0,
         num_done_prompt_tokens=3,
         first_token_s=(1.5,),
+        num_waiting_remote=3,
     )
 
 
