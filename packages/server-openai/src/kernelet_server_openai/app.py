@@ -22,6 +22,7 @@ from kernelet_server_openai.routes import (
     completions,
     embeddings,
     health,
+    kv_events,
     metrics,
     models,
     openapi,
@@ -36,7 +37,20 @@ from kernelet_server_openai.serving.names import ServedNames
 from kernelet_server_openai.serving.responses_store import response_store
 from kernelet_server_openai.settings import Cors, ServerSettings
 
-ROUTES = (chat, completions, responses, embeddings, pooling, models, tokens, health, metrics, version, openapi)
+ROUTES = (
+    chat,
+    completions,
+    responses,
+    embeddings,
+    pooling,
+    models,
+    tokens,
+    health,
+    metrics,
+    version,
+    kv_events,
+    openapi,
+)
 
 
 def build_app(context: ServerContext, settings: ServerSettings, log: LogWriter) -> FastAPI:

@@ -91,6 +91,7 @@ def kernelet_servers() -> Sequence[ServerOffer]:
                 "metrics",
                 "version",
                 "plugins",
+                "kv_event_sources",
                 "sleep",
                 "wake_up",
                 "is_sleeping",

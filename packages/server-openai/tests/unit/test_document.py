@@ -25,6 +25,7 @@ PATHS = {
     "/metrics",
     "/version",
     "/plugins",
+    "/kv_event_sources",
 }
 ADMIN = {"/sleep", "/wake_up", "/is_sleeping", "/reset_prefix_cache", "/drain"}
 

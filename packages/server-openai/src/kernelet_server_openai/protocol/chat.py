@@ -193,7 +193,11 @@ class ChatChoice(BaseModel):
 
 
 class ChatCompletion(BaseModel):
-    """All answers."""
+    """All answers.
+
+    Attributes:
+        kv_transfer_params: What KV connectors say, e.g. where another engine finds the prompt's keys and values.
+    """
 
     id: str
     object: Literal["chat.completion"]
@@ -203,3 +207,4 @@ class ChatCompletion(BaseModel):
     usage: Usage
     prompt_logprobs: list[dict[str, Any] | None] | None = None
     prompt_token_ids: list[int] | None = None
+    kv_transfer_params: dict[str, Any] | None = None

@@ -58,6 +58,12 @@ class CompletionRequest(SamplingFields, StructuredFields):
             raise ApiError(
                 400, f"n: got {self.n} for {len(self.prompts)} prompts: {MAX_CHOICES} texts at most", param="n"
             )
+        if self.kv_transfer_params and len(self.prompts) > 1:
+            raise ApiError(
+                400,
+                f"kv_transfer_params: they are of one prompt, and there are {len(self.prompts)}: send each by itself",
+                param="kv_transfer_params",
+            )
         if self.best_of is not None and self.best_of != (self.n or 1):
             raise ApiError(400, f"best_of: got {self.best_of}, only n itself is taken: leave it out", param="best_of")
 
@@ -93,7 +99,11 @@ class CompletionChoice(BaseModel):
 
 
 class Completion(BaseModel):
-    """All answers, those of the first prompt first."""
+    """All answers, those of the first prompt first.
+
+    Attributes:
+        kv_transfer_params: What KV connectors say, e.g. where another engine finds the prompt's keys and values.
+    """
 
     id: str
     object: Literal["text_completion"]
@@ -101,3 +111,4 @@ class Completion(BaseModel):
     model: str
     choices: list[CompletionChoice]
     usage: Usage
+    kv_transfer_params: dict[str, Any] | None = None

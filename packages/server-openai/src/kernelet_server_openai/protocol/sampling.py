@@ -73,6 +73,7 @@ class SamplingFields(Fields):
     return_tokens_as_token_ids: Off = False
     priority: Zero = 0
     cache_salt: Salt | None = None
+    kv_transfer_params: dict[str, Any] | None = None
     request_id: Name | None = None
     user: str | None = None
 

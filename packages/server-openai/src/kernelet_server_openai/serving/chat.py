@@ -17,6 +17,7 @@ from kernelet_server_openai.serving.chat_message import chat_message
 from kernelet_server_openai.serving.chat_stream import ChatChunks
 from kernelet_server_openai.serving.finish import ending, finish_reason
 from kernelet_server_openai.serving.generating import Job, final_output, stream_outputs
+from kernelet_server_openai.serving.handover import handed_over
 from kernelet_server_openai.serving.logprobs import chat_logprobs, prompt_logprobs
 from kernelet_server_openai.serving.sending import note, send_json
 from kernelet_server_openai.serving.usage import count_usage
@@ -69,6 +70,8 @@ class ChatAnswer:
         prompt = await self._api.engine.chat_prompt(self._messages, **template)
         if request.cache_salt is not None:
             prompt = replace(prompt, cache_salt=request.cache_salt)
+        if request.kv_transfer_params is not None:
+            prompt = replace(prompt, kv_transfer_params=request.kv_transfer_params)
         job = Job(prompt=prompt, params=self._params, request_id=self._heading.id, priority=request.priority)
         if request.stream:
             chunks = ChatChunks(self._heading, request, self._before)
@@ -100,7 +103,7 @@ def chat_completion(
         content["prompt_logprobs"] = prompt_logprobs(output.prompt_logprobs)
     if request.return_token_ids:
         content["prompt_token_ids"] = output.prompt_token_ids
-    return content
+    return content | handed_over((output,))
 
 
 def chat_choice(request: ChatCompletionRequest, choice: CompletionOutput, before: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from kernelet_server_openai.serving.api import Heading
 from kernelet_server_openai.serving.chat_message import MessageCursor
 from kernelet_server_openai.serving.cursor import Cursor, Delta
 from kernelet_server_openai.serving.finish import ending, finish_reason
+from kernelet_server_openai.serving.handover import told_handover
 from kernelet_server_openai.serving.logprobs import chat_logprobs, prompt_logprobs
 from kernelet_server_openai.serving.sending import ENCODER, event
 from kernelet_server_openai.serving.usage import count_usage
@@ -88,7 +89,7 @@ class ChatChunks:
             rest |= ending(choice)
         if self._request.return_token_ids:
             rest["token_ids"] = delta.token_ids
-        return b"".join((head, text, b",", ENCODER.encode(rest)[1:], b"]", self._usage()))
+        return b"".join((head, text, b",", ENCODER.encode(rest)[1:], b"]", self._handover(delta), self._usage()))
 
     def _parsed(self, choice: CompletionOutput, delta: Delta, pieces: list[dict[str, Any]]) -> bytes:
         """A chunk for each piece of a message; the first tells the tokens, the last the end."""
@@ -103,7 +104,8 @@ class ChatChunks:
                 content |= ending(choice)
             if self._request.return_token_ids:
                 content["token_ids"] = tokens.token_ids
-            chunks.append(self._head + ENCODER.encode(content) + b"]" + self._usage())
+            told = self._handover(delta) if ends else b""
+            chunks.append(self._head + ENCODER.encode(content) + b"]" + told + self._usage())
             tokens = Delta("")
         return b"".join(chunks)
 
@@ -112,6 +114,10 @@ class ChatChunks:
             return None
         as_ids = self._request.return_tokens_as_token_ids
         return chat_logprobs(delta.logprobs, self._num_logprobs, as_ids=as_ids)
+
+    def _handover(self, delta: Delta) -> bytes:
+        assert self._output is not None
+        return told_handover(self._output) if delta.finished else b""
 
     def _usage(self) -> bytes:
         if not self._request.continuous_usage:

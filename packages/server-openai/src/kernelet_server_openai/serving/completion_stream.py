@@ -10,6 +10,7 @@ from kernelet_server_openai.serving.api import Heading
 from kernelet_server_openai.serving.cursor import Cursor, Delta
 from kernelet_server_openai.serving.echo import Echo
 from kernelet_server_openai.serving.finish import ending
+from kernelet_server_openai.serving.handover import told_handover
 from kernelet_server_openai.serving.logprobs import CompletionLogprobsWriter, prompt_logprobs
 from kernelet_server_openai.serving.sending import ENCODER, event
 from kernelet_server_openai.serving.usage import count_usage
@@ -86,7 +87,8 @@ class CompletionChunks:
             rest["prompt_logprobs"] = prompt_logprobs(output.prompt_logprobs)
         if not told.begun and self._request.return_token_ids:
             rest["prompt_token_ids"] = output.prompt_token_ids
-        return b"".join((head, ENCODER.encode(rest)[1:], b"]", self._usage()))
+        params = told_handover(output) if delta.finished else b""
+        return b"".join((head, ENCODER.encode(rest)[1:], b"]", params, self._usage()))
 
     def _logprobs(
         self, told: Told, writer: CompletionLogprobsWriter, output: RequestOutput, delta: Delta

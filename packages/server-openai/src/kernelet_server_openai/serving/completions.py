@@ -16,6 +16,7 @@ from kernelet_server_openai.serving.completion_stream import CompletionChunks
 from kernelet_server_openai.serving.echo import Echo
 from kernelet_server_openai.serving.finish import ending
 from kernelet_server_openai.serving.generating import Job, final_outputs, stream_outputs
+from kernelet_server_openai.serving.handover import handed_over
 from kernelet_server_openai.serving.logprobs import prompt_logprobs
 from kernelet_server_openai.serving.sending import note, send_json
 from kernelet_server_openai.serving.usage import count_usage
@@ -83,6 +84,8 @@ class CompletionAnswer:
     def _as_asked(self, prompt: OnePrompt) -> object:
         adds = self._request.add_special_tokens or not isinstance(prompt, str)
         found = with_salt(prompt, self._request.cache_salt)
+        if self._request.kv_transfer_params is not None:
+            found = {**found, "kv_transfer_params": self._request.kv_transfer_params}
         return found if adds else {**found, "add_special_tokens": False}
 
 
@@ -95,7 +98,8 @@ def completion(
         for index, output in enumerate(outputs)
         for choice in output.outputs
     ]
-    return {**heading.fields("text_completion"), "choices": choices, "usage": count_usage(outputs)}
+    content = {**heading.fields("text_completion"), "choices": choices, "usage": count_usage(outputs)}
+    return content | handed_over(outputs)
 
 
 def completion_choice(

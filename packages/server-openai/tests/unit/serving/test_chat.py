@@ -45,11 +45,28 @@ def test_an_answer(make_app):
 def test_what_the_engine_is_asked(make_app):
     engine = ScriptedEngine()
     fields = {"temperature": 0.5, "max_completion_tokens": 9, "logprobs": True, "top_logprobs": 3}
-    chat(make_app(engine), **fields, priority=4, cache_salt="s", request_id="mine", chat_template="t")
+    chat(
+        make_app(engine),
+        **fields,
+        priority=4,
+        cache_salt="s",
+        kv_transfer_params={"do_remote_decode": True},
+        request_id="mine",
+        chat_template="t",
+    )
     ((prompt, params, name, priority),) = engine.asked
     assert params == SamplingParams(temperature=0.5, max_tokens=9, logprobs=3)
     assert (prompt.text, prompt.cache_salt, name, priority) == ("abc", "s", "chatcmpl-mine", 4)
+    assert prompt.kv_transfer_params == {"do_remote_decode": True}
     assert engine.messages[0][1] == {"chat_template": "t"}
+
+
+def test_what_connectors_say(make_app):
+    told = {"remote_host": "a", "remote_block_ids": [[1]]}
+    engine = ScriptedEngine(output(choice("x", (7,), finish_reason="length"), kv_transfer_params=told))
+    found = chat(make_app(engine)).json()
+    ChatCompletion.model_validate(found)
+    assert found["kv_transfer_params"] == told
 
 
 def test_several_answers_with_all_that_can_be_told(make_app):

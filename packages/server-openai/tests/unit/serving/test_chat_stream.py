@@ -10,6 +10,7 @@ from parsed_text import said
 from scripted_engine import ScriptedEngine, choice, lp, output
 
 from kernelet.contracts.serving import ParsersInfo
+from kernelet.request.message import ParsedMessage
 from kernelet_server_openai.protocol.chat import ChatCompletionRequest
 from kernelet_server_openai.serving.api import Heading
 from kernelet_server_openai.serving.chat_stream import ChatChunks
@@ -42,6 +43,17 @@ def stream(make_app, *steps, **fields):
 def text_of(events, index):
     choices = [one for event in events for one in event["choices"] if one["index"] == index]
     return "".join(one["delta"].get("content", "") for one in choices)
+
+
+@pytest.mark.parametrize("parsed", [False, True])
+def test_the_chunk_that_ends_says_what_connectors_say(make_app, parsed):
+    told = {"remote_host": "a"}
+    fields = {"message": ParsedMessage(content="hi")} if parsed else {}
+    last = output(choice("hi", (1, 2), finish_reason="length", **fields), kv_transfer_params=told)
+    first = output(choice("h", (1,), **({"message": ParsedMessage(content="h")} if parsed else {})))
+    events = stream(make_app, first, last, tools=[TOOL] if parsed else None)
+    assert [event.get("kv_transfer_params") for event in events if event["choices"][0]["finish_reason"]] == [told]
+    assert sum("kv_transfer_params" in event for event in events) == 1
 
 
 def test_every_answer_begins_with_its_role_and_ends_once(make_app):

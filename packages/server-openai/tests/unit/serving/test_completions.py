@@ -38,6 +38,25 @@ def test_answers_to_several_prompts_are_numbered(make_app):
     ]
 
 
+def test_what_is_said_to_connectors_and_what_they_say(make_app):
+    given, said = {"do_remote_decode": True}, {"remote_host": "a"}
+    made = output(choice("h", (7,)), kv_transfer_params=None)
+    last = output(choice("hi", (7, 8), finish_reason="length"), kv_transfer_params=said)
+    engine = ScriptedEngine(made, last)
+    found = complete(make_app(engine), kv_transfer_params=given).json()
+    Completion.model_validate(found)
+    assert found["kv_transfer_params"] == said
+    assert engine.asked[0][0] == {"prompt": "abc", "kv_transfer_params": given}
+    reply = complete(make_app(engine), stream=True, stream_options={"include_usage": True})
+    assert [event.get("kv_transfer_params") for event in reply.events] == [None, said, None]
+    assert reply.events[1]["choices"][0]["finish_reason"] == "length"
+
+
+def test_what_is_said_to_connectors_is_of_one_prompt(make_app):
+    reply = complete(make_app(ScriptedEngine()), ["a", "b"], kv_transfer_params={"do_remote_decode": True})
+    assert (reply.status, reply.json()["error"]["param"]) == (400, "kv_transfer_params")
+
+
 def test_token_ids_go_to_the_engine_as_they_are(make_app):
     engine = ScriptedEngine()
     complete(make_app(engine), [5, 6])
