@@ -10,7 +10,7 @@ from prometheus_client.core import Metric as Family
 from prometheus_client.registry import Collector
 
 from kernelet.contracts.stats import EngineInfo
-from kernelet_stats_prometheus.metrics import FINISHED, METRICS, Metric
+from kernelet_stats_prometheus.metrics import CONNECTOR, FINISHED, LOAD_FAILURES, METRICS, Metric
 from kernelet_stats_prometheus.values import Values
 
 LABELS = ("model_name", "engine")
@@ -38,10 +38,11 @@ class EngineCollector(Collector):
             for name in self._names(metric):
                 yield self._family(metric, name)
         for name in self._names(FINISHED):
-            family = CounterMetricFamily(name, FINISHED.help, labels=(*LABELS, "finished_reason"))
-            for reason, count in self._values.finished.items():
-                family.add_metric((*self._labels, reason), count)
-            yield family
+            yield self._labelled(name, FINISHED.help, "finished_reason", self._values.finished)
+        for name in self._names(LOAD_FAILURES):
+            yield self._labelled(name, LOAD_FAILURES.help, "kind", self._values.load_failures)
+        for name, counts in sorted(self._values.connectors.items()):
+            yield self._labelled(CONNECTOR + name, "Counted by KV connectors.", "connector", counts)
 
     def _names(self, metric: Metric) -> tuple[str, ...]:
         return (metric.name, *(metric.vllm if self._vllm else ()))
@@ -59,6 +60,12 @@ class EngineCollector(Collector):
         number = make(name, metric.help, labels=LABELS)
         number.add_metric(self._labels, self._values.numbers[metric.key])
         return number
+
+    def _labelled(self, name: str, help: str, label: str, counts: Mapping[str, float]) -> Family:  # noqa: A002
+        family = CounterMetricFamily(name, help, labels=(*LABELS, label))
+        for value, count in counts.items():
+            family.add_metric((*self._labels, value), count)
+        return family
 
     def _infos(self) -> Iterator[Family]:
         """What does not change: gauges that are 1, as vLLM has them."""

@@ -30,6 +30,11 @@ class PrometheusLogger(StatLogger):
         numbers["cache_usage"] = stats.cache_usage
         numbers["prefix_queries"] += stats.prefix_queries
         numbers["prefix_hits"] += stats.prefix_hits
+        numbers["external_queries"] += stats.external_queries
+        numbers["external_hits"] += stats.external_hits
+        numbers["waiting_remote"] = stats.num_waiting_remote
+        numbers["waiting_remote_s"] = stats.waiting_remote_s
+        numbers["loads"] += stats.num_loads
         numbers["preemptions"] += stats.num_preempted
         numbers["prompt_tokens"] += stats.num_done_prompt_tokens
         numbers["prefill_tokens"] += stats.num_prefill_tokens
@@ -43,6 +48,10 @@ class PrometheusLogger(StatLogger):
         between = histograms["inter_token"]
         for seconds in stats.inter_token_s:
             between.observe(seconds)
+        for kind, count in stats.load_failures.items():
+            self._values.load_failures[kind] = self._values.load_failures.get(kind, 0) + count
+        for connector, counters in stats.kv_connectors.items():
+            self._values.count(connector, counters)
 
     def record_finished(self, request: FinishedRequest) -> None:
         self._values.finished[request.finish_reason] = self._values.finished.get(request.finish_reason, 0) + 1

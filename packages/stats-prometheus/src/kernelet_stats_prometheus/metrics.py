@@ -78,6 +78,21 @@ METRICS = (
         "prefix_queries", "prefix_cache_queries", "Prompt tokens looked up in the cache.", "vllm:prefix_cache_queries"
     ),
     counter("prefix_hits", "prefix_cache_hits", "Prompt tokens found in the cache.", "vllm:prefix_cache_hits"),
+    counter(
+        "external_queries",
+        "external_prefix_cache_queries",
+        "Tokens that KV connectors were asked for.",
+        "vllm:external_prefix_cache_queries",
+    ),
+    counter(
+        "external_hits",
+        "external_prefix_cache_hits",
+        "Tokens that KV connectors loaded.",
+        "vllm:external_prefix_cache_hits",
+    ),
+    gauge("waiting_remote", "requests_waiting_remote", "Requests that wait for a KV connector."),
+    gauge("waiting_remote_s", "waiting_remote_seconds", "Seconds that the one has waited that waits longest for that."),
+    counter("loads", "kv_loads", "Loads of KV connectors that brought something."),
     counter("preemptions", "preemptions", "Preemptions of requests.", "vllm:num_preemptions"),
     counter("prompt_tokens", "prompt_tokens", "Prompt tokens of requests, cached ones included.", "vllm:prompt_tokens"),
     counter("prefill_tokens", "prefill_tokens", "Prompt tokens computed, recomputed ones included."),
@@ -161,6 +176,17 @@ METRICS = (
         "vllm:request_params_max_tokens",
     ),
 )
+
+LOAD_FAILURES = Metric(
+    key="load_failures",
+    kind="counter",
+    name="kernelet_kv_load_failures",
+    help="Loads and handovers of KV connectors that failed, by kind.",
+)
+"""Has one label more, ``kind``."""
+
+CONNECTOR = "kernelet_kv_connector_"
+"""Begins the names of what connectors count, which have one label more, ``connector``."""
 
 FINISHED = Metric(
     key="finished",

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import inf
 
 from kernelet_stats_prometheus.metrics import METRICS, length_bounds
 
 REASONS = ("stop", "length", "abort", "error")
+
+UNFIT = re.compile("[^a-zA-Z0-9_]")
+"""What names of metrics have not."""
 
 
 class Histogram:
@@ -50,3 +54,11 @@ class Values:
             one.key: Histogram(one.bounds or length_bounds(max_model_len)) for one in METRICS if one.kind == "histogram"
         }
         self.finished = dict.fromkeys(REASONS, 0)
+        self.load_failures: dict[str, int] = {}
+        self.connectors: dict[str, dict[str, float]] = {}
+
+    def count(self, connector: str, counters: Mapping[str, float]) -> None:
+        """Adds to what a connector counts; by counter, then by connector."""
+        for name, value in counters.items():
+            mine = self.connectors.setdefault(UNFIT.sub("_", name), {})
+            mine[connector] = mine.get(connector, 0.0) + value

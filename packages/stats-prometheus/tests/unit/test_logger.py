@@ -98,6 +98,35 @@ def test_requests(make, samples, request_of):
         assert (found[f"kernelet_{name}_count",], found[f"kernelet_{name}_sum",]) == (count, total), name
 
 
+def test_kv_connectors(make, samples):
+    logger = make("vllm")
+    step = {"num_running": 0, "num_waiting": 2}
+    counted = {"kv-offload": {"bytes.saved": 5.0}, "nixl": {"bytes.saved": 1.0}}
+    logger.record(
+        StepStats(
+            step=0,
+            **step,
+            num_waiting_remote=2,
+            waiting_remote_s=1.5,
+            external_queries=30,
+            external_hits=20,
+            num_loads=1,
+            load_failures={"timeout": 1, "short": 1},
+            kv_connectors=counted,
+        )
+    )
+    logger.record(StepStats(step=1, **step, load_failures={"timeout": 2}, kv_connectors={"nixl": {"bytes.saved": 2.5}}))
+    found = samples(logger)
+    assert (found["kernelet_requests_waiting_remote",], found["kernelet_waiting_remote_seconds",]) == (0, 0)
+    assert found["vllm:external_prefix_cache_queries_total",] == 30
+    assert found["vllm:external_prefix_cache_hits_total",] == 20
+    assert found["kernelet_kv_loads_total",] == 1
+    failures = {kind: found["kernelet_kv_load_failures_total", kind] for kind in ("timeout", "short")}
+    assert failures == {"timeout": 3, "short": 1}
+    assert found["kernelet_kv_connector_bytes_saved_total", "kv-offload"] == 5
+    assert found["kernelet_kv_connector_bytes_saved_total", "nixl"] == 3.5
+
+
 def test_a_reason_that_is_new_is_counted(make, samples, request_of):
     logger = make()
     logger.record_finished(request_of(finish_reason="timeout"))

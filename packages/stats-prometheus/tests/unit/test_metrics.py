@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from kernelet_stats_prometheus.metrics import FINISHED, METRICS, length_bounds
+from kernelet_stats_prometheus.metrics import FINISHED, LOAD_FAILURES, METRICS, length_bounds
 
-ALL = (*METRICS, FINISHED)
+ALL = (*METRICS, FINISHED, LOAD_FAILURES)
 
 
 def test_names_are_unique_and_valid():

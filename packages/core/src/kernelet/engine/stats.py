@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from kernelet.cache.groups import spec_kind
 from kernelet.config import EngineConfig
@@ -16,6 +17,8 @@ from kernelet.contracts.serving import Exposition
 from kernelet.contracts.stats import CacheInfo, EngineInfo, FinishedRequest, PluginInfo, StatLogger, StepStats
 
 logger = logging.getLogger(__name__)
+
+Number = TypeVar("Number", int, float)
 
 LOG_INTERVAL = 10.0
 """Seconds between calls of ``StatLogger.log``."""
@@ -27,6 +30,9 @@ _COUNTERS = (
     "num_preempted",
     "prefix_queries",
     "prefix_hits",
+    "external_queries",
+    "external_hits",
+    "num_loads",
 )
 
 
@@ -43,6 +49,11 @@ class EngineStats:
         num_preempted: Preemptions.
         prefix_queries: Prompt tokens looked up in the prefix index.
         prefix_hits: Prompt tokens found there.
+        external_queries: Tokens that KV connectors were asked for.
+        external_hits: Tokens that they loaded.
+        num_loads: Loads that brought something.
+        load_failures: Loads and handovers of KV connectors that failed, by kind.
+        kv_connectors: What connectors counted, by their name.
         finished: Ended choices by finish reason.
         last: The last step.
     """
@@ -55,6 +66,11 @@ class EngineStats:
     num_preempted: int = 0
     prefix_queries: int = 0
     prefix_hits: int = 0
+    external_queries: int = 0
+    external_hits: int = 0
+    num_loads: int = 0
+    load_failures: dict[str, int] = field(default_factory=dict)
+    kv_connectors: dict[str, dict[str, float]] = field(default_factory=dict)
     finished: dict[str, int] = field(default_factory=dict)
     last: StepStats | None = None
 
@@ -90,6 +106,8 @@ class StatTotals:
         self._lock = threading.Lock()
         self._sums = dict.fromkeys(("num_steps", "num_mixed_steps", *_COUNTERS), 0)
         self._finished: dict[str, int] = {}
+        self._load_failures: dict[str, int] = {}
+        self._kv_connectors: dict[str, dict[str, float]] = {}
         self._last: StepStats | None = None
 
     def add(self, steps: Sequence[StepStats], finished: Sequence[FinishedRequest]) -> None:
@@ -100,12 +118,27 @@ class StatTotals:
                 self._sums["num_steps"] += 1
                 self._sums["num_mixed_steps"] += step.num_prefill_requests > 0 and step.num_decode_requests > 0
                 self._last = step
+                add_counts(self._load_failures, step.load_failures)
+                for name, counters in step.kv_connectors.items():
+                    add_counts(self._kv_connectors.setdefault(name, {}), counters)
             for request in finished:
                 self._finished[request.finish_reason] = self._finished.get(request.finish_reason, 0) + 1
 
     def snapshot(self) -> EngineStats:
         with self._lock:
-            return EngineStats(finished=dict(self._finished), last=self._last, **self._sums)
+            return EngineStats(
+                finished=dict(self._finished),
+                load_failures=dict(self._load_failures),
+                kv_connectors={name: dict(counters) for name, counters in self._kv_connectors.items()},
+                last=self._last,
+                **self._sums,
+            )
+
+
+def add_counts(totals: dict[str, Number], counts: Mapping[str, Number]) -> None:
+    """Adds to totals by name."""
+    for name, count in counts.items():
+        totals[name] = totals[name] + count if name in totals else count
 
 
 class StatDispatcher:

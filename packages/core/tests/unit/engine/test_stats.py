@@ -94,6 +94,20 @@ def test_totals_add_up():
     assert (before.num_steps, before.finished) == (2, {"stop": 1})
 
 
+def test_totals_of_kv_connectors():
+    totals = StatTotals()
+    counters = {"disk": {"bytes": 2.5}}
+    totals.add([step(0, external_queries=9, external_hits=4, num_loads=1, kv_connectors=counters)], [])
+    before = totals.snapshot()
+    totals.add([step(1, load_failures={"timeout": 1}, kv_connectors={**counters, "nixl": {"parts": 1.0}})], [])
+    totals.add([step(2, load_failures={"timeout": 1, "short": 2})], [])
+    after = totals.snapshot()
+    assert (before.kv_connectors, before.load_failures) == (counters, {})
+    assert (after.external_queries, after.external_hits, after.num_loads) == (9, 4, 1)
+    assert after.load_failures == {"timeout": 2, "short": 2}
+    assert after.kv_connectors == {"disk": {"bytes": 5.0}, "nixl": {"parts": 1.0}}
+
+
 def test_every_logger_hears_everything():
     now = [0.0]
     one, two = Recorder(), Recorder()
