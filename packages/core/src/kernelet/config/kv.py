@@ -20,7 +20,7 @@ class KVTransferConfig:
         load_failure_policy: One of ``FAILURE_POLICIES``.
         load_timeout: Seconds that a load may take, from the first answer that speaks of it.
         handover_timeout: Seconds for which a connector may hold the blocks of a request that ended.
-        engine_id: Names this engine among others; empty until the engine's process has made it.
+        engine_id: Names this engine among others; empty: each process of an engine makes a name.
     """
 
     connectors: tuple[str, ...] = ()

@@ -65,7 +65,12 @@ class LayerPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EnginePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """The plan: made by rank 0 once the model is known, confirmed by all; its digest is the engine's identity."""
+    """The plan: made by rank 0 once the model is known, confirmed by all; its digest is the engine's identity.
+
+    Attributes:
+        weights_digest: Names the content of the checkpoint, where KV connectors run (``weights_digest`` of
+            ``kernelet.loading``); else empty. Since executor 1.4.
+    """
 
     architecture: str
     row: str
@@ -77,6 +82,7 @@ class EnginePlan(msgspec.Struct, frozen=True, kw_only=True):
     weight_bytes: int = 0
     quantization: str = ""
     kv_cache_dtype: str = "auto"
+    weights_digest: str = ""
 
 
 # --- workers and executors -----------------------------------------------------------------------

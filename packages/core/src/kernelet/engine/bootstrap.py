@@ -38,6 +38,7 @@ from kernelet.engine.garbage import no_collection
 from kernelet.engine.in_process import InProcessClient
 from kernelet.engine.input_processor import InputProcessor
 from kernelet.engine.io_processor import make_io_processor
+from kernelet.engine.kv.life import KVConnection
 from kernelet.engine.kv_events.events import KVEvents
 from kernelet.engine.kv_options import kv_events, kv_transfer
 from kernelet.engine.model_config import build_model_config
@@ -270,6 +271,7 @@ def start_core(configured: Configured, *, with_loggers: bool = True) -> RunningC
         check_stored(plan, config)
         grammars = make_grammars(config, kernel, partial(helper_plugins, kernel), load_tokenizer)
         core = EngineCore.from_plugins(config, executor, plan.cache, kernel, grammars)
+        connection = KVConnection(config, plan, kernel, executor, core)
         kernel.check_selected()
         stats = make_stats(configured, plan) if with_loggers else StatDispatcher([])
         kernel.lifecycle.engine_started()
@@ -281,8 +283,8 @@ def start_core(configured: Configured, *, with_loggers: bool = True) -> RunningC
         core=core,
         plan=plan,
         close=Once(core.close, kernel.lifecycle.engine_stopped, executor.shutdown, events.close),
-        sleep=executor.sleep,
-        wake_up=executor.wake_up,
+        sleep=connection.sleep,
+        wake_up=connection.wake_up,
         check_health=executor.check_health,
         stats=stats,
         control=Controls(core.selected, executor.control),

@@ -14,6 +14,7 @@ from kernelet.cache.groups import manager_kinds
 from kernelet.cache.manager import CacheManager
 from kernelet.contracts.cache import CacheConfigPlan, CachePolicyOffer, CacheSpecOffer, EvictionPolicy, GroupManager
 from kernelet.contracts.executor import Executor, SamplePlan, SchedulerOffer, SchedulingPolicy, StepPlan
+from kernelet.contracts.kv import SchedulerSide
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.stats import FinishedRequest, StepStats
 from kernelet.engine.structured.grammars import Grammars
@@ -29,6 +30,7 @@ from kernelet.scheduler.scheduler import Scheduler
 if TYPE_CHECKING:
     from kernelet.config import EngineConfig
     from kernelet.contracts.plugins import Owned, PluginView
+    from kernelet.engine.kv.making import MadeConnectors
 
 T = TypeVar("T")
 
@@ -141,6 +143,16 @@ class EngineCore:
         )
         core.selected = made
         return core
+
+    def connect(self, made: MadeConnectors) -> None:
+        """Takes KV connectors, while there is no request; it ends them."""
+        self._scheduler.connect(made.setup)
+        self.selected += made.sides
+
+    def disconnect(self) -> None:
+        """Ends the KV connectors, while there is no request."""
+        self._scheduler.close()
+        self.selected[:] = [one for one in self.selected if not isinstance(one[1], SchedulerSide)]
 
     def add_request(self, request: EngineRequest) -> None:
         """Takes up one choice.

@@ -71,7 +71,9 @@ class Scheduler:
         self._failed: list[EngineOutput] = []
         self._finished: list[FinishedRequest] = []
         self._next_step = 0
-        self._remote = None if kv is None else RemoteKV(kv, self._requests, cache, self._fail, clock)
+        self._remote: RemoteKV | None = None
+        if kv is not None:
+            self.connect(kv)
 
     def add(self, data: EngineRequest) -> None:
         """Queues a request; one that is held to a constraint keeps its place, and starts once ``constrain`` is called.
@@ -131,6 +133,11 @@ class Scheduler:
         self._in_flight.clear()
         self._released.clear()
         return [self._end(request, FinishReason.ERROR, message) for request in self._requests]
+
+    def connect(self, kv: KVSetup) -> None:
+        """Takes KV connectors, while there is no request."""
+        assert not len(self._requests), "there are requests of which KV connectors know nothing"
+        self._remote = RemoteKV(kv, self._requests, self._cache, self._fail, self._clock)
 
     def reset_connectors(self) -> None:
         """KV connectors forget what they keep for this engine."""

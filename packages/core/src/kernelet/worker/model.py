@@ -24,6 +24,7 @@ from kernelet.layers.weights import weight_bytes
 from kernelet.loading.cache_scales import take_cache_scales
 from kernelet.loading.loader import load
 from kernelet.loading.progress import Progress
+from kernelet.loading.weights_digest import weights_digest
 from kernelet.loading.without import Without
 from kernelet.worker.checkpoint import open_checkpoint
 from kernelet.worker.quantization import make_quantization
@@ -42,6 +43,7 @@ class LoadedModel:
         weight_bytes: Bytes of its weights.
         mapped_bytes: Bytes of them that are pages of the checkpoint's files.
         cache_scales: Scales of a KV cache that the checkpoint has, by name.
+        digest: Names the content of the checkpoint, where KV connectors run.
     """
 
     model: Model
@@ -50,6 +52,7 @@ class LoadedModel:
     weight_bytes: int
     mapped_bytes: int = 0
     cache_scales: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    digest: str = ""
 
 
 def load_model(
@@ -75,7 +78,9 @@ def load_model(
     """
     model, context, info = make_model(config, plugins, device, packed, parallel)
     size = weight_bytes(model) if isinstance(model, torch.nn.Module) else 0
-    reader, cache_scales = take_cache_scales(open_checkpoint(config.model, plugins))
+    checkpoint = open_checkpoint(config.model, plugins)
+    digest = weights_digest(checkpoint) if config.kv_transfer.connectors else ""
+    reader, cache_scales = take_cache_scales(checkpoint)
     if context.quantization is not None:
         for entry in () if parallel.rank else context.quantization.unused():
             logger.warning("quantization %s: %s matches no module of the model", config.model.quantization, entry)
@@ -90,6 +95,7 @@ def load_model(
         weight_bytes=size,
         mapped_bytes=reader.mapped_bytes(),
         cache_scales=cache_scales,
+        digest=digest,
     )
 
 

@@ -146,6 +146,7 @@ class ModelWorker(Worker, Sleep, Inspect):
             weight_bytes=self._loaded.weight_bytes,
             quantization=model.quantization or "",
             kv_cache_dtype=self._config.cache.dtype,
+            weights_digest=self._loaded.digest,
         )
 
     def inspect(self) -> Inspection:

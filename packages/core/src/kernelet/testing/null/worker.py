@@ -84,6 +84,7 @@ class NullWorker(Worker, Sleep):
             platform=self._context.platform.name,
             layers=tuple(LayerPlan(name=name, role="attention", choice="null") for name in self._specs),
             max_model_len=self._model.max_model_len,
+            weights_digest="none",
         )
 
     def execute_model(self, plan: StepPlan) -> None:
