@@ -7,7 +7,7 @@ import torch
 from kernelet.contracts.attention import AttentionBatch
 from kernelet.contracts.cache import FullAttentionSpec, SlidingWindowSpec
 from kernelet.contracts.model import AttentionLayer as Contract
-from kernelet.layers.attention import AttentionLayer, QKVHeads
+from kernelet.layers.attention import AttentionLayer, LayerWatch, QKVHeads
 from kernelet.layers.linear import QKVLinear, RowParallelLinear
 from kernelet.layers.step import Step
 from kernelet.layers.weights import layers_of
@@ -84,3 +84,37 @@ def test_layer_is_plain_causal_attention_however_it_is_cut(cuts, sinks):
         total = total + layer.sinks.exp()[:, None, None]
     mixed = (weights / total @ value).transpose(0, 1).reshape(9, 24)
     torch.testing.assert_close(torch.cat(found), layer.output.forward(mixed))
+
+
+def test_who_watches_is_told_before_pages_are_used_and_after():
+    layer = make(make_context(dtype=D))
+    load(layer)
+    seen = []
+
+    class Noting(SlowAttention):
+        def write_kv(self, *values):
+            seen.append("write")
+            super().write_kv(*values)
+
+        def forward(self, *values):
+            seen.append("read")
+            return super().forward(*values)
+
+    class Watching(LayerWatch):
+        def before(self, layer):
+            seen.append(f"before {layer}")
+
+        def after(self, layer):
+            seen.append(f"after {layer}")
+
+    attention = Noting(layer.spec)
+    layer.bind(attention, attention.allocate_cache(layer.cache_spec(), 4, "cpu"), 0)
+    batch = AttentionBatch(
+        query_start_loc=np.array([0, 1], dtype=np.int32),
+        seq_lens=np.array([1], dtype=np.int32),
+        block_table=np.array([[1]], dtype=np.int32),
+        slot_mapping=np.array([4], dtype=np.int64),
+    )
+    layer.watch = Watching()
+    layer.forward(torch.ones(1, 8, dtype=D), Step({0: batch}, {}))
+    assert seen == ["before attn", "write", "read", "after attn"]

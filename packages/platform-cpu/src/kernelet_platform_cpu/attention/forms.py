@@ -48,7 +48,8 @@ class Plain:
 
     def parts(self, cache: Any) -> tuple[Tensor, ...]:
         """Keys, values, and scales where tokens have their own, as views [block, token, kv_head, width]."""
-        return cache.transpose(2, 3).unbind(1)
+        key, value = cache.transpose(2, 3).unbind(1)
+        return key, value
 
     def read(self, cache: Any, pages: Tensor) -> Tensor:
         """Pages, of keys, then as many of values -> [page, token, head_size], wide."""

@@ -151,7 +151,8 @@ class NativePagedAttention(PagedAttention):
 
 def _tokens(part: Tensor, tokens: int) -> Tensor:
     """[block, kv_head, token * width] -> [block, token, kv_head, width]."""
-    return part.unflatten(2, (tokens, -1)).transpose(1, 2)
+    rows: Tensor = part.unflatten(2, (tokens, -1))
+    return rows.transpose(1, 2)
 
 
 def _array(values: NDArray[Any], dtype: Any) -> NDArray[Any]:

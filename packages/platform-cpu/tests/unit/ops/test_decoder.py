@@ -11,7 +11,7 @@ import torch
 
 from kernelet.contracts.attention import AttentionBatch
 from kernelet.contracts.offer import Settings
-from kernelet.layers.attention import AttentionLayer, make_heads
+from kernelet.layers.attention import AttentionLayer, LayerWatch, make_heads
 from kernelet.layers.linear import ColumnParallelLinear, MergedLinear, QKVLinear, RowParallelLinear
 from kernelet.layers.mlp import GatedMLP, PlainMLP
 from kernelet.layers.norm import LayerNorm, RMSNorm
@@ -130,6 +130,33 @@ def hold(context, dtype, *, served=True, **options):
 )
 def test_one_call_has_the_bits_of_the_composition(context, dtype, options):
     hold(context, dtype, **options)
+
+
+class Watching(LayerWatch):
+    """Notes what it is told, and whether pages were written by then."""
+
+    def __init__(self, cache):
+        self.cache, self.calls = cache, []
+
+    def before(self, layer):
+        self.calls.append(("before", layer, bool(self.cache.any())))
+
+    def after(self, layer):
+        self.calls.append(("after", layer, bool(self.cache.any())))
+
+
+def test_who_watches_a_layer_is_told_though_it_is_computed_at_once(context):
+    made = context(torch.float32, block_size=BLOCK)
+    layer = make_layer(made)
+    step, residual = next(steps_of(made, layer, torch.float32))
+    watch = layer.parts.attention.watch = Watching(layer.parts.attention.bound[1])
+    op = decoder.NativeDecoderLayer(SETTINGS)
+    op(layer, residual, step)
+    assert layer.composed == 0
+    assert watch.calls == [("before", "attention", False), ("after", "attention", True)]
+    layer.parts.attention.watch = None
+    op(layer, residual, step)
+    assert len(watch.calls) == 2
 
 
 @pytest.mark.parametrize("options", [{"qk": "whole"}, {"clip": 0.5}, {"qk": "head", "norm": LayerNorm}])

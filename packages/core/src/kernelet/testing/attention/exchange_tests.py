@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -27,7 +27,7 @@ LEFT = "import_pages() must store its tokens alone: what else is in their blocks
 class ExchangeTests(Suite):
     """Part of ``AttentionSuite``."""
 
-    capabilities: AttentionCapabilities
+    capabilities: ClassVar[AttentionCapabilities]
 
     @pytest.fixture
     def exchanged(self, plain: AttentionSpec, offered: Offered[AttentionOffer]) -> AttentionSpec:
@@ -116,7 +116,11 @@ class ExchangeTests(Suite):
         check(
             name == other.attention.native_layout(), "native_layout() must be the same text for layers that are equal"
         )
-        changes = ({"block_size": 2 * size}, {"num_kv_heads": 4}, {"head_size": exchanged.head_size + 8})
+        changes: tuple[dict[str, Any], ...] = (
+            {"block_size": 2 * size},
+            {"num_kv_heads": 4},
+            {"head_size": exchanged.head_size + 8},
+        )
         for changed in changes:
             differs = offered.target(replace(exchanged, **changed), offered.settings).native_layout() != name
             check(
