@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from kernelet.contracts.executor import Communicator, Worker
+from kernelet.contracts.kv import KVConnectorOffer, WorkerSide
 from kernelet.contracts.model import ModelInfo
 from kernelet.contracts.offer import Offer, Settings
 from kernelet.contracts.platform import KernelBench
@@ -129,7 +130,7 @@ def _config(use: Use) -> None:
 
 
 def _worker(use: Use) -> None:
-    check_class(use.raw, Worker)
+    check_class(use.raw, WorkerSide if isinstance(use.owned.offer, KVConnectorOffer) else Worker)
 
 
 def _communicator(use: Use) -> None:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from kernelet.contracts.executor import Communicator, Worker
+from kernelet.contracts.kv import KVConnectorOffer, WorkerSide
 from kernelet.contracts.model import Model, ModelArchitectureOffer
 from kernelet.contracts.offer import Offer
 from kernelet.contracts.op import Op, OpOffer
@@ -27,6 +28,9 @@ CLASSES: Mapping[str, type] = MappingProxyType(
     {"config": PlatformConfig, "worker": Worker, "communicator": Communicator, "kernel_bench": KernelBench}
 )
 """What a further import string of an offer names, where that is a class."""
+
+WORKERS: Mapping[type[Offer], type] = MappingProxyType({KVConnectorOffer: WorkerSide})
+"""What ``worker`` names where it is not a rank's ``Worker``."""
 
 CALLS: Mapping[str, int] = MappingProxyType({"probe": 0, "describe": 1, "self_check": 1})
 """How many arguments one is given that names a function."""
@@ -62,7 +66,7 @@ def _complaint(kind: Kind, offer: Offer, field: str, text: str, absent: Sequence
         if field == "target":
             check_target(kind, offer, target)
         elif field in CLASSES:
-            check_interface(target, CLASSES[field])
+            check_interface(target, WORKERS.get(kind.offer, Worker) if field == "worker" else CLASSES[field])
         else:
             check_call(target, CALLS[field])
     except PluginError as error:

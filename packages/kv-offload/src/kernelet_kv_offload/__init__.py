@@ -1,0 +1,3 @@
+"""Keeps keys and values in host memory, and from there on disk."""
+
+from __future__ import annotations
