@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 from kernelet.contracts.attention import Attention
-from kernelet.contracts.cache import CacheConfigPlan
+from kernelet.contracts.cache import CacheConfigPlan, CachePolicyOffer, EvictionPolicy
 from kernelet.contracts.executor import WorkerContext
 from kernelet.contracts.kv import KVConnectorOffer, KVWorkerContext, WorkerSide
 from kernelet.contracts.kv_start import KVStart, KVStarted
 from kernelet.contracts.model import AttentionLayer
-from kernelet.contracts.plugins import Owned
+from kernelet.contracts.plugins import Owned, PluginView
 from kernelet.contracts.steps import StepPlan
 from kernelet.worker.kv_cache import KVCaches
 from kernelet.worker.kv_transfer.layouts import check_serves, make_layouts
@@ -102,8 +103,12 @@ def make_kv_transfer(
     transfers = Transfers()
     pages = CachePages(layouts, caches.of_layers(plan), transfers, caches.device)
     made: dict[str, WorkerSide] = {}
-    for one in owned:
-        made[one.offer.name] = _make(context, start, one, pages)
+    try:
+        for one in owned:
+            made[one.offer.name] = _make(context, start, one, pages)
+    except BaseException:
+        WorkerSides(made, transfers).shutdown()
+        raise
     sides = WorkerSides(made, transfers)
     return KVTransfer(pages, sides, Watch(sides, layers))
 
@@ -118,6 +123,13 @@ def _make(context: WorkerContext, start: KVStart, owned: Owned[KVConnectorOffer]
         rank=context.rank,
         world_size=context.world_size,
         load_timeout=config.load_timeout,
+        eviction=partial(_eviction, context.plugins),
     )
     side: WorkerSide = make_offered(context.plugins, owned, WorkerSide, "KV connector", given, target=offer.worker)
     return side
+
+
+def _eviction(plugins: PluginView, name: str, size: int) -> EvictionPolicy:
+    owned = plugins.select(CachePolicyOffer, name).chosen
+    policy: EvictionPolicy = make_offered(plugins, owned, EvictionPolicy, "eviction policy", size)
+    return policy

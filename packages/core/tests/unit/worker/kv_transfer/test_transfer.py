@@ -19,12 +19,14 @@ from worker_doubles import (
 )
 
 from kernelet.config import KVTransferConfig
+from kernelet.contracts.cache import CachePolicyOffer, EvictionPolicy
 from kernelet.contracts.executor import NewRequest, SamplePlan, ScheduledRequest, StepPlan
 from kernelet.contracts.kv import TransferResults
 from kernelet.contracts.sampling import SamplerParams
 from kernelet.errors import ConfigError, PluginError, SelectionError
 from kernelet.worker.worker import ModelWorker
 
+POLICY = CachePolicyOffer(name="least", target="policy")
 PROMPT = prompt_of(4, 11)
 
 
@@ -41,7 +43,7 @@ def make(tmp_path, shelf, monkeypatch):
 
     def build(*names, attention=PagesAttention, **targets):
         targets = {"shelf": shelf, "other": shelf, **targets}
-        plugins = TinyPlugins(SHELF, OTHER, attention=attention, **targets)
+        plugins = TinyPlugins(SHELF, OTHER, POLICY, attention=attention, **targets)
         monkeypatch.setattr("worker_doubles.ModelWorker", with_connectors(names))
         worker = make_worker(tmp_path, plugins)
         made.append(worker)
@@ -256,6 +258,37 @@ def test_the_end_ends_connectors(make):
     driver.worker.shutdown()
     driver.worker.shutdown()
     assert side.calls == ["shutdown"]
+
+
+def test_who_was_made_before_one_that_cannot_be_made_ends(make):
+    made = []
+
+    class First(Shelf):
+        def __init__(self, settings, context):
+            super().__init__(settings, context)
+            made.append(self)
+
+    class Broken(Shelf):
+        def __init__(self, settings, context):
+            raise OSError("no such host")
+
+    with pytest.raises(PluginError, match="KV connector 'other' of plugin 'tiny' cannot be made: OSError: no such"):
+        make("shelf", "other", shelf=First, other=Broken).start()
+    assert made[0].calls == ["shutdown"]
+
+
+def test_a_connector_can_have_the_eviction_policies_that_are_offered(make):
+    class Policy(EvictionPolicy):
+        def add(self, block_id): ...
+        def remove(self, block_id): ...
+        def evict(self): ...
+        def __len__(self):
+            return 0
+
+    driver = make("shelf", policy=Policy)
+    driver.start()
+    policy = driver.sides()[0].context.eviction("least", 7)
+    assert (type(policy), policy.num_blocks) == (Policy, 7)
 
 
 def test_what_cannot_be_made_is_named(make, tmp_path):
