@@ -14,6 +14,7 @@ DOMAINS = (
     "endpoint",
     "grammar_engine",
     "io_processor",
+    "kv_connector",
     "logits_processor",
     "model",
     "op",

@@ -12,6 +12,7 @@ SHARES = {
     "communicator": 3,
     "endpoint": 5,
     "grammar_engine": 9,
+    "kv_connector": 6,
     "logits_processor": 4,
     "model": 5,
     "op": 2,

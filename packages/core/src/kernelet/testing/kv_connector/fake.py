@@ -115,7 +115,7 @@ class FakeScheduler(SchedulerSide):
     ) -> None:
         script = self._answers.pop(request.request_id).script
         self.world.did["sync" if script.sync else "async"] += 1
-        self._loads.append(Load(transfer, _move(request, start, end, block_ids), script))
+        self._loads.append(Load(transfer, self.move(request, start, end, block_ids), script))
 
     def abort(self, request: KVRequest) -> None:
         if self._answers.pop(request.request_id, None):
@@ -146,9 +146,17 @@ class FakeScheduler(SchedulerSide):
         self._holds.append(Hold(transfer, end.polls, end.times))
         return Handover(holds_blocks=True, kv_transfer_params={"transfer": transfer})
 
+    def key(self, request: KVRequest, num_tokens: int) -> bytes:
+        """What a token is stored under."""
+        return request.key(num_tokens)
+
+    def move(self, request: KVRequest, start: int, end: int, block_ids: Sequence[tuple[int, ...]]) -> Move:
+        """Tokens [start, end) of a request."""
+        return Move([self.key(request, position + 1) for position in range(start, end)], start, tuple(block_ids))
+
     def _look_up(self, request: KVRequest) -> _Answer:
         script, found = self.world.next_load(), 0
-        while found < request.num_tokens and self.world.store.has(request.key(found + 1), self._entries):
+        while found < request.num_tokens and self.world.store.has(self.key(request, found + 1), self._entries):
             found += 1
         end = int(found * script.promised)
         self.world.did["miss" if not end else "hit" if end == found else "partial"] += 1
@@ -162,7 +170,7 @@ class FakeScheduler(SchedulerSide):
         if start >= end:
             return None
         self._saved[request.request_id] = end
-        return _move(request, start, end, entry.block_ids)
+        return self.move(request, start, end, entry.block_ids)
 
 
 class FakeWorker(WorkerSide):
@@ -270,17 +278,22 @@ class FakeWorker(WorkerSide):
         ]
 
 
-def fake_offer(world: World, name: str = "fake", **fields: Any) -> Offered[KVConnectorOffer]:
+def fake_offer(
+    world: World,
+    name: str = "fake",
+    scheduler: type[SchedulerSide] = FakeScheduler,
+    worker: type[WorkerSide] = FakeWorker,
+    **fields: Any,
+) -> Offered[KVConnectorOffer]:
     """A fake connector in that world."""
     offer = KVConnectorOffer(
-        name=name, target=f"{__name__}:FakeScheduler", worker=f"{__name__}:FakeWorker", params=(), **fields
+        name=name,
+        target=f"{scheduler.__module__}:{scheduler.__qualname__}",
+        worker=f"{worker.__module__}:{worker.__qualname__}",
+        **fields,
     )
     values: Mapping[str, Any] = {"world": world}
-    return Offered(offer=offer, settings=Settings(plugin=name, values=values), target=FakeScheduler)
-
-
-def _move(request: KVRequest, start: int, end: int, block_ids: Sequence[tuple[int, ...]]) -> Move:
-    return Move([request.key(position + 1) for position in range(start, end)], start, tuple(block_ids))
+    return Offered(offer=offer, settings=Settings(plugin=name, values=values), target=scheduler)
 
 
 def _garbage(part: Tensor) -> Tensor:

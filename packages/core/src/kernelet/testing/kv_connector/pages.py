@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -134,6 +134,10 @@ class PlainPages:
         """Copies of all tensors."""
         with self._lock:
             return {layer: tuple(part.clone() for part in parts) for layer, parts in self.tensors.items()}
+
+    def unchanged(self, before: Mapping[str, Sequence[Tensor]]) -> bool:
+        """Whether all is as it was."""
+        return all(same(parts, before[layer]) for layer, parts in self.tensors.items())
 
     def _all(self) -> Iterator[Tensor]:
         for parts in self.tensors.values():

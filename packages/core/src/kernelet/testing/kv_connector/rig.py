@@ -7,26 +7,19 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from kernelet.cache.eviction import LRUPolicy
-from kernelet.contracts.cache import EvictionPolicy
 from kernelet.contracts.kv import (
     Handover,
-    KVConnectorContext,
     KVConnectorOffer,
     KVIdentity,
     KVLayout,
     KVStep,
-    KVWorkerContext,
     Later,
     ScheduledKV,
-    SchedulerSide,
     Ticket,
     TransferResults,
-    WorkerSide,
 )
-from kernelet.contracts.offer import Settings
-from kernelet.kernel.imports import import_string
 from kernelet.testing.kv_connector.held import Blocks, Held, Transfer
+from kernelet.testing.kv_connector.making import make_sides
 from kernelet.testing.kv_connector.pages import PlainPages, same
 from kernelet.testing.kv_connector.requests import IDENTITY, KitRequest, truth
 from kernelet.testing.offered import Offered
@@ -37,6 +30,10 @@ PAUSE = 0.002
 
 SCRIBBLE = 7
 """Seed of what is written over blocks that nobody holds any more."""
+
+
+FENCE = "when cancel() has returned, nothing may touch a page of its transfers"
+EXACT = "what a load confirms must be what was computed for these tokens, bit for bit"
 
 
 class Rig:
@@ -77,35 +74,9 @@ class Rig:
         self._cancelled: list[int] = []
         for pages in self.pages:
             pages.fill(SCRIBBLE)
-        self.workers: list[WorkerSide] = [
-            _made(
-                WorkerSide,
-                import_string(offered.offer.worker),
-                offered.settings,
-                KVWorkerContext(
-                    identity=identity,
-                    role=role,
-                    engine_id=engine_id,
-                    pages=pages,
-                    rank=rank,
-                    world_size=len(self.pages),
-                    load_timeout=patience,
-                    eviction=_lru,
-                ),
-            )
-            for rank, pages in enumerate(self.pages)
-        ]
-        context = KVConnectorContext(
-            identity=identity,
-            role=role,
-            engine_id=engine_id,
-            layouts=self.layouts,
-            load_timeout=patience,
-            max_model_len=4096,
-            eviction=_lru,
-            handshakes=tuple(worker.get_handshake_metadata() for worker in self.workers),
+        self.scheduler, self.workers = make_sides(
+            offered, self.pages, identity=identity, role=role, engine_id=engine_id, load_timeout=patience
         )
-        self.scheduler: SchedulerSide = _made(SchedulerSide, offered.target, offered.settings, context)
 
     # --- requests --------------------------------------------------------------------------------
 
@@ -166,7 +137,7 @@ class Rig:
         self.scheduler.update_state_after_alloc(held.request, number, start, end, held.block_ids)
         return number
 
-    def load(self, held: Held, ticket: Ticket, leave: int = 1) -> int:
+    def load(self, held: Held, ticket: Ticket, leave: int = 1, sentence: str = EXACT) -> int:
         """Loads, and checks what came against the truth; returns the tokens that are there now."""
         before = [pages.snapshot() for pages in self.pages]
         number = self.start_load(held, ticket, leave)
@@ -176,7 +147,7 @@ class Rig:
             valid = self.over[number]
         else:
             valid = self._load_with_step(number, held)
-        self.confirm(transfer, valid)
+        self.confirm(transfer, valid, sentence)
         self._check_rest(transfer, transfer.end if ticket.load_async else held.request.num_tokens, before)
         return transfer.start + valid
 
@@ -200,13 +171,10 @@ class Rig:
         """The request loses its blocks; another writes into them in the next step."""
         self.scheduler.request_preempted(held.request)
         self._preempted.append(held.request.request_id)
-        self._cancel(held)
-        self.step()
-        self.free(held)
+        self._give_back(held)
 
     def finish(self, held: Held) -> Handover:
         """The request ends; blocks that are handed over are held until that is over. Returns the connector's answer."""
-        self._cancel(held)
         number = self._numbers()
         blocks = held.block_ids or tuple(() for _ in self.layouts[0])
         answer: Any = self.scheduler.request_finished(held.request, number, held.num_computed, blocks)
@@ -215,10 +183,14 @@ class Rig:
         if answer.holds_blocks:
             self.open[number] = Transfer(held)
         else:
-            self.step()
-            self.free(held)
+            self._give_back(held)
         said: Handover = answer
         return said
+
+    def expire(self) -> None:
+        """The deadline of all that is open has passed."""
+        for held in [transfer.held for transfer in self.open.values()]:
+            self._give_back(held)
 
     def wait_for_handovers(self) -> None:
         """Steps until nothing is held any more."""
@@ -291,6 +263,7 @@ class Rig:
         if cancelled:
             worker.cancel(tuple(cancelled))
             self.pages[rank].close(cancelled)
+        before = self.pages[rank].snapshot() if cancelled and not self.open else None
         worker.bind_connector_metadata(meta)
         worker.start_load_kv()
         if computed:
@@ -303,6 +276,8 @@ class Rig:
         worker.wait_for_save()
         result: Any = worker.get_finished()
         check(isinstance(result, TransferResults), "get_finished() must return TransferResults")
+        if before is not None and not computed:
+            check(self.pages[rank].unchanged(before), FENCE)
         results: TransferResults = result
         return results
 
@@ -334,13 +309,19 @@ class Rig:
                 if not transfer.end:
                     self.free(transfer.held)
 
-    def _cancel(self, held: Held) -> None:
-        """Loads of a request that are open are over."""
-        for number in [number for number, one in self.open.items() if one.held is held]:
+    def _give_back(self, held: Held) -> None:
+        """Others have its blocks: at once, but after the fence where a transfer of it is open."""
+        mine = [number for number, transfer in self.open.items() if transfer.held is held]
+        if not mine:
+            self.free(held)
+        for number in mine:
             del self.open[number]
             self.scheduler.cancel(number)
-            self._cancelled.append(number)
-            self._ended.add(number)
+        self._cancelled += mine
+        self._ended.update(mine)
+        self.step()
+        if mine:
+            self.free(held)
 
     def _load_with_step(self, number: int, held: Held) -> int:
         transfer = self.open[number]
@@ -352,7 +333,7 @@ class Rig:
             held.num_computed = transfer.start + valid  # what was computed after it was computed from nothing
         return valid
 
-    def confirm(self, transfer: Transfer, valid: int) -> None:
+    def confirm(self, transfer: Transfer, valid: int, sentence: str = EXACT) -> None:
         """Checks what came of a load that is over."""
         held, end = transfer.held, transfer.start + valid
         for pages, layouts in zip(self.pages, self.layouts, strict=True):
@@ -363,7 +344,7 @@ class Rig:
                             pages.read(layer, held.block_ids[layout.group], transfer.start, end),
                             truth(held.request, layout, layer, transfer.start, end),
                         ),
-                        "what a load confirms must be what was computed for these tokens, bit for bit",
+                        sentence,
                     )
         held.num_computed = max(held.num_computed, end)
 
@@ -380,21 +361,10 @@ class Rig:
     def check_pages(self, before: Sequence[Mapping[str, Any]], sentence: str) -> None:
         """Nothing has changed since."""
         for pages, old in zip(self.pages, before, strict=True):
-            check(all(same(parts, old[layer]) for layer, parts in pages.tensors.items()), sentence)
+            check(pages.unchanged(old), sentence)
 
     def close(self) -> None:
         """The engine stops."""
         self.scheduler.shutdown()
         for worker in self.workers:
             worker.shutdown()
-
-
-def _lru(name: str, size: int) -> EvictionPolicy:
-    """Whatever policy is asked for, this one is there."""
-    del name
-    return LRUPolicy(Settings(plugin="core"), size)
-
-
-def _made(kind: type[Any], target: Any, *arguments: Any) -> Any:
-    check(isinstance(target, type) and issubclass(target, kind), f"{target!r} is no {kind.__name__}")
-    return target(*arguments)

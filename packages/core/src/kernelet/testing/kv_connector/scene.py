@@ -16,6 +16,8 @@ from kernelet.testing.kv_connector.rig import Rig
 from kernelet.testing.offered import Offered
 from kernelet.testing.verdict import check
 
+FOUND = "what was computed must be found again, all of it"
+
 
 @dataclass(frozen=True, kw_only=True)
 class KVConnectorCapabilities:
@@ -94,7 +96,14 @@ class Scene:
         return answer
 
     def find(
-        self, rig: Rig, tokens: Sequence[int], params: Mapping[str, Any] | None, known: int, asks: int = 1, **facts: Any
+        self,
+        rig: Rig,
+        tokens: Sequence[int],
+        params: Mapping[str, Any] | None,
+        known: int,
+        asks: int = 1,
+        sentence: str = FOUND,
+        **facts: Any,
     ) -> tuple[Held, Ticket]:
         """A request that is promised the first ``known`` tokens; what is saved may take a while to be seen.
 
@@ -108,7 +117,7 @@ class Scene:
             ticket = rig.ask(held, asks)
             if ticket is not None and ticket.num_tokens >= known:
                 return held, ticket
-            check(time.monotonic() < end, "what was computed must be found again, all of it")
+            check(time.monotonic() < end, sentence)
             if ticket is not None:
                 rig.scheduler.abort(held.request)
             rig.finish(held)
