@@ -97,7 +97,10 @@ class BlockPool:
         """
         if self._references[block_id] == 0:
             raise ValueError(f"block {block_id} is not in use")
-        return self.index.store(key, block_id)
+        stored = self.index.store(key, block_id)
+        if stored:
+            self._policy.assign(block_id, key)
+        return stored
 
     def clear_prefixes(self) -> None:
         """Forgets every prefix; cached blocks become free."""

@@ -111,6 +111,25 @@ def test_a_policy_that_gives_up_used_blocks_is_caught():
         pool.allocate(1)
 
 
+class Hears(LRUPolicy):
+    def __init__(self, num_blocks):
+        super().__init__(Settings(plugin="test"), num_blocks)
+        self.heard = []
+
+    def assign(self, block_id, content):
+        self.heard.append((block_id, content))
+
+
+def test_a_policy_hears_what_a_block_holds():
+    policy = Hears(4)
+    pool = BlockPool(4, policy)
+    one, other = pool.allocate(2)
+    pool.store(b"a", one)
+    pool.store(b"a", other)  # one block has it already
+    pool.release([one, other])
+    assert policy.heard == [(one, b"a")]
+
+
 class PoolMachine(RuleBasedStateMachine):
     """Against a plain model: a set of references a block, and a dictionary of prefixes."""
 
