@@ -10,6 +10,7 @@ import msgspec
 
 from kernelet.config import PluginsConfig
 from kernelet.contracts.executor import LayerPlan
+from kernelet.contracts.kv_start import KVStarted
 from kernelet.contracts.platform import PlatformOffer
 from kernelet.errors import ConfigError
 from kernelet.hookspecs import hookimpl
@@ -47,6 +48,11 @@ class RankWorker(NullWorker):
         return msgspec.structs.replace(
             plan, layers=(LayerPlan(name="model.layers.0", role="attention", choice="other"),)
         )
+
+    def start_kv_transfer(self, start):
+        if self.has("connect"):
+            raise ConfigError("the KV connector 'x' serves 1 rank(s)")
+        return KVStarted(layouts=(), handshakes={start.engine_id: bytes([self.rank])})
 
     def control(self, plugin, name, payload):
         if name == "raise" and self.rank == int(payload):

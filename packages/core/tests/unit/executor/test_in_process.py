@@ -7,6 +7,8 @@ import pytest
 from kernelet.config import CacheConfig, ParallelConfig
 from kernelet.contracts.cache import CacheSpecOffer
 from kernelet.contracts.executor import SamplePlan, StepPlan
+from kernelet.contracts.kv import KVIdentity
+from kernelet.contracts.kv_start import KVStart
 from kernelet.contracts.platform import Capabilities, PlatformChoice, PlatformOffer
 from kernelet.contracts.plugins import Choice, Owned
 from kernelet.errors import ConfigError, EngineDeadError, InsufficientMemoryError, PluginError
@@ -125,6 +127,16 @@ def test_control_calls_go_to_the_worker(plugins):
     assert executor.control("plugin", "name", b"x") == ()
     plugins.worker.control = lambda self, *given: [given]
     assert executor.control("plugin", "name", b"x") == [("plugin", "name", b"x")]
+
+
+def test_connectors_begin_in_the_worker(plugins):
+    executor = InProcessExecutor(null_engine_config(), PLATFORM, plugins)
+    executor.start()
+    start = KVStart(identity=KVIdentity(weights="w", dtype="d", kv_cache_dtype="k", arithmetic="a"), engine_id="e")
+    with pytest.raises(PluginError, match="Worker moves no keys and values: leave --kv-connector out"):
+        executor.start_kv_transfer(start)
+    plugins.worker.start_kv_transfer = lambda self, given: (given, "started")
+    assert executor.start_kv_transfer(start) == ((start, "started"),)
 
 
 def test_a_worker_that_sleeps_is_told_and_another_keeps_its_weights(plugins, monkeypatch):

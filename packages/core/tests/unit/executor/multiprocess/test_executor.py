@@ -14,6 +14,8 @@ import rank_plugin
 
 from kernelet.config import CacheConfig, ParallelConfig
 from kernelet.contracts.executor import EnginePlan, LayerPlan, SamplePlan, StepPlan, StepResult
+from kernelet.contracts.kv import KVIdentity
+from kernelet.contracts.kv_start import KVStart
 from kernelet.errors import (
     ConfigError,
     EngineDeadError,
@@ -177,6 +179,19 @@ def test_control_calls_go_to_every_rank_and_what_one_raises_hurts_nobody(started
     os.kill(executor.pids[1], signal.SIGKILL)
     with pytest.raises(EngineDeadError, match=r"the worker of rank 1 .* was ended by SIGKILL"):
         executor.control("platform-ranks", "name", b"x")
+
+
+IDENTITY = KVIdentity(weights="w", dtype="d", kv_cache_dtype="auto", arithmetic="a")
+
+
+def test_connectors_begin_on_every_rank(started):
+    found = started().start_kv_transfer(KVStart(identity=IDENTITY, engine_id="e"))
+    assert [rank.handshakes for rank in found] == [{"e": b"\0"}, {"e": b"\1"}]
+    executor = started(connect=1)
+    pids = executor.pids
+    with pytest.raises(ConfigError, match="serves 1 rank"):
+        executor.start_kv_transfer(KVStart(identity=IDENTITY, engine_id="e"))
+    assert gone(pids)
 
 
 def test_plugins_that_are_objects_are_refused():

@@ -8,12 +8,16 @@ import pytest
 from kernelet.config import EngineConfig, PluginsConfig
 from kernelet.contracts.cache import CacheConfigPlan
 from kernelet.contracts.executor import SamplePlan, StepPlan
+from kernelet.contracts.kv import KVIdentity, KVLayout, KVPart
+from kernelet.contracts.kv_start import KVStart, KVStarted
 from kernelet.contracts.platform import Capabilities, PlatformChoice
 from kernelet.executor.failures import Failure
 from kernelet.executor.multiprocess.messages import (
     Allocate,
     Answer,
     Command,
+    Connect,
+    Connected,
     Describe,
     Done,
     Execute,
@@ -27,6 +31,16 @@ from kernelet.executor.multiprocess.messages import (
     encode,
 )
 from kernelet.testing.null.harness import null_engine_config
+
+LAYOUT = KVLayout(
+    group=0,
+    layers=("a", "b"),
+    block_size=4,
+    num_blocks=9,
+    num_kv_heads=2,
+    parts=(KVPart(name="key", dtype="float32", width=8),),
+    window=3,
+)
 
 
 def start(**settings):
@@ -52,7 +66,9 @@ def start(**settings):
 
 def test_commands_arrive_as_they_were():
     step = StepPlan(step=3, finished=("a",), extensions={"p": b"\0"})
-    commands = [Load(), Describe(), Allocate(CacheConfigPlan(groups=())), Execute(step), Rest(2), Stop()]
+    identity = KVIdentity(weights="w", dtype="d", kv_cache_dtype="auto", arithmetic="a")
+    connect = Connect(KVStart(identity=identity, engine_id="e"))
+    commands = [Load(), Describe(), Allocate(CacheConfigPlan(groups=())), connect, Execute(step), Rest(2), Stop()]
     for command in [start(one={"threads": 2}), *commands, Sample(SamplePlan(step=3, mask_rows={"a": b"\1"}))]:
         assert msgspec.msgpack.decode(encode(command), type=Command) == command
 
@@ -62,6 +78,7 @@ def test_answers_arrive_as_they_were():
         Ready("digest"),
         Done(),
         Done(able=False),
+        Connected(KVStarted(layouts=(LAYOUT,), handshakes={"a": b"\0\xff"})),
         Failed(Failure(kinds=["builtins:ValueError"], message="no", trace="here")),
     ):
         assert msgspec.msgpack.decode(encode(answer), type=Answer) == answer
