@@ -19,8 +19,9 @@ ABORT = FinishReason.ABORT
 class World:
     """A scheduler and a worker that answers 100, 101, ... by the number of tokens that a request has."""
 
-    def __init__(self, num_blocks=101, seqs=64, tokens=2048, policy=FCFSPolicy, caching=True):
-        plan = CacheConfigPlan(groups=(CacheGroup(spec=SPEC, layers=("a",), num_blocks=num_blocks),))
+    def __init__(self, num_blocks=101, seqs=64, tokens=2048, policy=FCFSPolicy, caching=True, plan=None):
+        group = CacheGroup(spec=SPEC, layers=("a",), num_blocks=num_blocks)
+        plan = plan or CacheConfigPlan(groups=(group,))
         self.cache = CacheManager(plan, CacheConfig(enable_prefix_caching=caching), chunk=tokens)
         self.now = 0.0
         self.scheduler = Scheduler(

@@ -239,9 +239,15 @@ class EngineCore:
         """Blocks that entered or left the prefix index, since the last call."""
         return self._cache.take_events()
 
-    def reset_prefix_cache(self) -> None:
-        """Forgets all cached prefixes; running requests keep their own blocks, which are not shared any more."""
+    def reset_prefix_cache(self, *, external: bool = False) -> None:
+        """Forgets all cached prefixes; running requests keep their own blocks, which are not shared any more.
+
+        Args:
+            external: KV connectors forget theirs too.
+        """
         self._cache.reset_prefix_cache()
+        if external:
+            self._scheduler.reset_connectors()
 
     @property
     def cache(self) -> CacheManager:

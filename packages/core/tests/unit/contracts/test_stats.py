@@ -32,6 +32,7 @@ def test_counters_start_at_nothing():
     stats = StepStats(step=1, num_running=0, num_waiting=0)
     counters = {name: getattr(stats, name) for name in StepStats.__struct_fields__ if name != "step"}
     lists = {counters.pop("first_token_s"), counters.pop("inter_token_s")}
+    assert counters.pop("load_failures") == counters.pop("kv_connectors") == {}
     assert set(counters.values()) == {0}
     assert lists == {()}
 

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import pytest
+from kv_world import KVWorld, Side, told
+from scheduler_world import scheduled
+
+from kernelet.contracts.kv import LATER
+
+
+@pytest.fixture
+def world():
+    return KVWorld()
+
+
+def test_steps_tell_connectors_what_happens(world):
+    world.add("a", 6, max_tokens=3)
+    world.step()
+    world.step()
+    world.abort("a")
+    world.step()
+    first, second, third = world.side.steps
+    (one,) = first.scheduled
+    assert (one.request.request_id, one.num_computed_tokens, one.num_scheduled_tokens) == ("a", 0, 6)
+    assert [len(blocks) for blocks in one.block_ids] == [2]
+    assert (second.scheduled[0].num_computed_tokens, second.scheduled[0].block_ids) == (6, one.block_ids)
+    assert (third.scheduled, third.finished) == ((), ("a",))
+    assert [step.step for step in world.side.steps] == [0, 1, 2]
+
+
+def test_what_one_builds_goes_to_its_own_workers():
+    world = KVWorld(Side(), Side())
+    world.add("a", 6)
+    plan, _ = world.step()
+    assert set(plan.extensions) == {"c0", "c1"}
+    assert told(plan, "c1").meta == b"0"
+
+
+def test_nothing_to_do_is_no_step(world):
+    assert world.scheduler.schedule() is None
+    assert not world.scheduler.has_work()
+    assert not world.scheduler.can_schedule()
+
+
+def test_a_connector_may_want_steps(world):
+    world.side.pending = True
+    assert world.scheduler.has_work() and world.scheduler.can_schedule()
+    plan, _ = world.step()
+    assert plan.scheduled == ()
+    world.side.pending = False
+    assert world.scheduler.schedule() is None
+
+
+def test_only_one_step_asks_while_others_are_in_flight(world):
+    world.side.answers["a"] = LATER
+    world.add("a", 6)
+    plan = world.scheduler.schedule()
+    assert world.scheduler.schedule() is None
+    world.update(plan)
+    assert world.scheduler.schedule() is not None
+
+
+def test_workers_talk_to_their_scheduler_side(world):
+    world.add("a", 6)
+    world.tell(meta=b"hello", stats={"bytes": 3.0})
+    world.step()
+    assert world.side.did("output") == [("output", [b"hello"])]
+    assert world.stats[-1].kv_connectors == {"c0": {"bytes": 3.0}}
+    world.step()
+    assert len(world.side.did("output")) == 1
+    assert world.stats[-1].kv_connectors == {}
+
+
+def test_a_worker_that_says_nothing_is_an_error(world):
+    world.add("a", 6)
+    plan = world.scheduler.schedule()
+    world.answer = super(KVWorld, world).answer
+    with pytest.raises(RuntimeError, match="0 of 1 ranks told of KV connector c0"):
+        world.update(plan)
+
+
+def test_the_worst_that_waits_with_blocks_gives_way():
+    """Blocks of a request that is loaded stand in the way of a better one, where nothing runs."""
+    world = KVWorld(num_blocks=6, caching=False)
+    world.side.answers["b"] = 7
+    world.add("b", 8, arrival_time=1.0)
+    world.step()
+    world.tell({1: 7})
+    world.add("a", 15, max_tokens=1)
+    world.step()
+    assert scheduled(world.step()[0]) == [("a", 15)]
+    assert world.side.did("preempted") == [("preempted", "b")]
+    world.side.answers.clear()
+    world.finish()
+    assert set(world.outputs) == {"a", "b"}
+
+
+def test_a_running_request_takes_blocks_of_a_load_behind_it():
+    world = KVWorld(num_blocks=8, caching=False)
+    world.side.answers["b"] = 11
+    world.add("a", 8, max_tokens=16)
+    world.add("b", 12, max_tokens=1, arrival_time=1.0)
+    world.step()
+    for _ in range(9):
+        world.step()
+    assert world.side.did("cancel") == [("cancel", 1)]
+    assert world.side.did("preempted") == [("preempted", "b")]
+    world.side.answers.clear()
+    world.finish()
+    assert (len(world.got["a"]), len(world.got["b"])) == (16, 1)
+    assert world.num_free == [7]
+
+
+def test_a_running_request_behind_one_that_is_loaded_gives_way_itself():
+    """The loaded one has its blocks, the running one cannot grow: neither waits for the other for ever."""
+    world = KVWorld(num_blocks=8, caching=False)
+    world.add("c", 4, max_tokens=20, arrival_time=1.0)
+    world.step()
+    world.side.answers["b"] = 11
+    world.add("b", 12, max_tokens=1)
+    for _ in range(12):
+        world.step()
+    assert world.num_free == [0]
+    world.tell({1: 11})
+    world.step()
+    assert world.step()[0].preempted == ("c",)
+    world.side.answers.clear()
+    world.finish()
+    assert (len(world.got["b"]), len(world.got["c"])) == (1, 20)
+
+
+def test_a_request_that_is_not_taken_leaves_nothing(world):
+    def refuse(request):
+        raise ZeroDivisionError
+
+    world.side.on_new_request = refuse
+    with pytest.raises(ZeroDivisionError):
+        world.add("a", 6)
+    assert not world.scheduler.has_work()
+
+
+def test_a_connector_that_fails_fails_its_request(world):
+    def refuse(request, *arguments):
+        raise ZeroDivisionError("no")
+
+    world.side.get_num_new_matched_tokens = refuse
+    world.add("a", 6)
+    world.add("b", 6)
+    del world.side.get_num_new_matched_tokens
+    world.side.update_state_after_alloc = refuse
+    world.side.answers["a"] = 4
+    world.finish()
+    assert world.outputs["a"].error == "ZeroDivisionError: no"
+    assert world.outputs["b"].finish_reason == "length"
+    assert world.num_free == [100]
+
+
+def test_the_end(world):
+    world.scheduler.reset_connectors()
+    world.scheduler.close()
+    world.scheduler.close()
+    world.scheduler.reset_connectors()
+    assert world.side.calls == [("reset",), ("shutdown",)]
