@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import hashlib
 import itertools
+import struct
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelet.cache.keys import ROOT, KeyChain, block_extras, block_key
+from kernelet.cache.keys import CHECKPOINT, ROOT, KeyChain, StreamKeys, block_extras, block_key, stream_root
+from kernelet.contracts.kv_pages import KVIdentity
 from kernelet.contracts.sampling import SamplerParams
 from kernelet.request.request import EngineRequest, Segment
 
@@ -103,3 +107,55 @@ def test_segments_belong_to_the_blocks_that_they_overlap():
     ]
     assert len(set(keys)) == len(keys)
     assert KeyChain(request(tokens, segments=[segment(4, 2)]), 4).upto(tokens, 1)[0] == keys[0][0], "not overlapped"
+
+
+IDENTITY = KVIdentity(weights="w", dtype="bfloat16", kv_cache_dtype="auto", arithmetic="a")
+
+
+def plain_key(root, tokens, count, segments=()):
+    """All at once, from the definition."""
+    parts = [struct.pack("<q", len(root)), root]
+    for position, one in enumerate(tokens[:count]):
+        for media in sorted((media for media in segments if media.offset == position), key=lambda media: media.offset):
+            content = msgspec.msgpack.encode((media.kind, media.content_hash, media.length))
+            parts += [struct.pack("<qq", -1, len(content)), content]
+        parts.append(struct.pack("<q", one))
+    return hashlib.blake2b(b"".join(parts), digest_size=32).digest()
+
+
+@given(
+    st.lists(st.integers(0, 2**31), min_size=1, max_size=40),
+    st.lists(st.builds(segment, st.integers(0, 40), st.integers(1, 9), st.binary(max_size=3)), max_size=3),
+    st.lists(st.integers(1, 40), max_size=9),
+)
+def test_any_number_of_tokens_has_its_key_in_any_order(tokens, segments, asked):
+    keys = StreamKeys(b"root", segments)
+    for count in (min(one, len(tokens)) for one in asked):
+        assert keys.key(tokens, count) == plain_key(b"root", tokens, count, segments)
+
+
+def test_long_streams_go_on_from_where_they_were():
+    tokens = list(range(5 * CHECKPOINT // 2))
+    keys = StreamKeys(b"root", [segment(CHECKPOINT, 2)])
+    for count in (len(tokens), 3, CHECKPOINT, CHECKPOINT + 1, 2 * CHECKPOINT - 1, CHECKPOINT + 1):
+        assert keys.key(tokens, count) == plain_key(b"root", tokens, count, [segment(CHECKPOINT, 2)])
+
+
+def test_a_stream_key_needs_tokens():
+    keys = StreamKeys(b"root")
+    for count in (0, 4):
+        with pytest.raises(ValueError, match="the request has 3"):
+            keys.key([1, 2, 3], count)
+
+
+def test_whatever_decides_keys_and_values_is_in_the_key():
+    others = [msgspec.structs.replace(IDENTITY, **{name: "other"}) for name in IDENTITY.__struct_fields__]
+    roots = [stream_root(one, "") for one in (IDENTITY, *others)]
+    roots += [stream_root(IDENTITY, "s"), stream_root(IDENTITY, "", "s"), stream_root(IDENTITY, "s", "s")]
+    media = [(), (segment(0, 2),), (segment(1, 2),), (segment(0, 3),), (segment(0, 2, b"i"),)]
+    media.append((segment(0, 2, kind="audio"),))
+    found = [StreamKeys(root).key([1, 2, 3], 3) for root in roots]
+    found += [StreamKeys(roots[0], one).key([1, 2, 3], 3) for one in media[1:]]
+    found += [StreamKeys(roots[0]).key([1, 2, 4], 3), StreamKeys(roots[0]).key([1, 2, 3], 2)]
+    assert len(set(found)) == len(found)
+    assert StreamKeys(roots[0], media[2]).key([1, 2, 3], 1) == StreamKeys(roots[0]).key([1], 1)

@@ -308,3 +308,53 @@ def test_a_hit_is_always_of_equal_tokens(windows, histories, num_blocks):
             content[group].update({b: tokens[: (i + 1) * BLOCK] for i, b in enumerate(blocks) if b})
         cache.forget(one)
         cache.check()
+
+
+def test_blocks_that_somebody_holds_are_not_free():
+    cache = make(caching=False)
+    one = request("r", range(10))
+    compute(cache, one)
+    first, second = cache.hold(one), cache.hold(one)
+    cache.forget(one)
+    cache.check()
+    assert cache.pools[0].num_free == 17
+    cache.release(second)
+    assert cache.pools[0].num_free == 17
+    cache.release(first)
+    cache.check()
+    assert cache.pools[0].num_free == 20
+    with pytest.raises(KeyError):
+        cache.release(first)
+
+
+def test_block_lists_are_the_same_object_until_they_change():
+    cache = make()
+    one = request("r", range(20))
+    assert (cache.block_lists(one), cache.holds(one)) == (((),), False)
+    cache.admit(one, cache.nothing)
+    cache.allocate(one, 8)
+    before = cache.block_lists(one)
+    assert (before, cache.holds(one)) == ((tuple(cache.block_ids(one)[0]),), True)
+    cache.allocate(one, 8)
+    assert cache.block_lists(one) is before
+    cache.allocate(one, 9)
+    assert cache.block_lists(one) == (tuple(cache.block_ids(one)[0]),) != before
+    cache.free(one)
+    assert cache.block_lists(one) == ((),)
+
+
+def test_tokens_that_somebody_brings_need_blocks_as_far_as_they_are_seen():
+    cache = make(spec(), spec(window=8))
+    one = request("r", range(40))
+    cache.admit(one, cache.nothing)
+    one.num_computed_tokens = 30
+    cache.allocate(one, 30)
+    full, sliding = cache.block_lists(one)
+    assert (len(full), len(sliding), sliding.count(0)) == (8, 8, 5)
+    cache.check()
+    assert (cache.reaches(one, 30), cache.reaches(one, 27), cache.reaches(one, 26)) == (True, True, False)
+    cache.store(one, 30)
+    cache.check()
+    cache.forget(one)
+    cache.check()
+    assert [pool.num_free for pool in cache.pools] == [20, 20]

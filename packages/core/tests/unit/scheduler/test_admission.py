@@ -52,3 +52,24 @@ def test_those_let_in_count_too():
     admission.reserve(first)
     assert admission.allows(request("a", 24), cache.nothing)
     assert not admission.allows(request("a", 25), cache.nothing)
+
+
+def test_who_waits_with_blocks_has_its_room():
+    cache = make()
+    holder = started(cache, "b", 12, 4)
+    admission = Admission(cache.capacity, [], [holder])
+    assert admission.allows(request("a", 24), cache.nothing)
+    assert not admission.allows(request("a", 25), cache.nothing)
+    admission.drop(holder)
+    assert admission.allows(request("a", 36), cache.nothing)
+
+
+def test_who_waits_with_blocks_goes_on_beside_its_like():
+    cache = make()
+    first, second = started(cache, "b", 32, 16), started(cache, "c", 32, 16)
+    admission = Admission(cache.capacity, [], [first])
+    admission.reserve_waiting(second)
+    assert not admission.resumes(first), "four blocks, of which two are free"
+    cache.free(second)
+    assert admission.resumes(first)
+    assert not Admission(cache.capacity, [started(cache, "d", 12, 12)], [first]).resumes(first)

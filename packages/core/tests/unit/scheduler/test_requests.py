@@ -62,3 +62,19 @@ def test_a_policy_is_asked_once():
         requests.start(request)
         requests.end(request)
     assert len(requests) == 0
+
+
+def test_who_waits_for_a_connector_stands_aside():
+    requests = RequestSet(FCFSPolicy(CORE))
+    first, second = requests.add(null_request("a", [1])), requests.add(null_request("b", [1]))
+    requests.park(first)
+    assert (list(requests.remote), list(requests.waiting)) == ([first], [second])
+    assert first.status is RequestStatus.WAITING_FOR_REMOTE_KVS
+    requests.start(second)
+    assert requests.num_waiting == 1
+    requests.unpark(first)
+    assert (list(requests.remote), list(requests.waiting), first.status) == ([], [first], RequestStatus.WAITING)
+    assert requests.behind(second, first) and not requests.behind(first, second)
+    requests.park(first)
+    requests.end(first)
+    assert len(requests.remote) == 0

@@ -6,7 +6,6 @@ from scheduler_world import scheduled
 
 from kernelet.contracts.kv import LATER, Ticket
 from kernelet.contracts.sampling import SamplerParams
-from kernelet.request.status import RequestStatus
 
 SYNC = Ticket(num_tokens=6, load_async=False)
 
