@@ -91,6 +91,7 @@ class Scene:
         rig.prefill(held, chunk)
         answer = rig.finish(held).kv_transfer_params
         if self._capabilities.keeps:
+            rig.wait_for_handovers()  # an engine makes steps while a transfer is open
             return None
         check(answer, "request_finished() must say in kv_transfer_params how another engine finds the blocks")
         return answer

@@ -1,0 +1,214 @@
+"""Decides what is looked up, loaded and saved; all calls are made by the agents of ranks."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from kernelet.contracts.cache import NULL_BLOCK
+from kernelet.contracts.kv import (
+    LATER,
+    Handover,
+    KVConnectorContext,
+    KVRequest,
+    KVStep,
+    Later,
+    SchedulerSide,
+    Ticket,
+)
+from kernelet.contracts.offer import Settings
+from kernelet.errors import ConfigError
+from kernelet_kv_lmcache.orders import Free, Load, Lookup, Orders, Report, Save
+from kernelet_kv_lmcache.server import LMCacheServer
+from kernelet_kv_lmcache.wire import IDS
+
+log = logging.getLogger("kernelet")
+
+SPOILED = 4096
+"""Keys of spoiled chunks that are remembered."""
+
+
+class Ask(msgspec.Struct):
+    """A lookup of a request; ``hits`` is None until its answer comes."""
+
+    session: str
+    keys: list[bytes]
+    hits: int | None = None
+
+
+class LMCacheSchedulerSide(SchedulerSide):
+    """A request is looked up when it comes, loaded chunk by chunk, and saved when it ends."""
+
+    def __init__(self, settings: Settings, context: KVConnectorContext) -> None:
+        super().__init__(settings, context)
+        check(settings)
+        told = [msgspec.msgpack.decode(data, type=Report) for data in context.handshakes if data]
+        self._server = LMCacheServer(settings) if settings["spawn"] else None
+        self._url = self._server.url if self._server else str(settings["url"])
+        self._chunk = int(settings["chunk_size"] or 0) if self._server else max((one.chunk for one in told), default=0)
+        self._alive = dict.fromkeys(range(len(context.layouts)), True)
+        if not self._server:
+            self._alive |= {rank: one.alive for rank, one in enumerate(told)}
+        self._asks: dict[str, Ask] = {}
+        self._left: dict[str, list[bytes]] = {}
+        self._stored: dict[str, int] = {}
+        self._spoiled: OrderedDict[bytes, None] = OrderedDict()
+        self._sessions = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._orders = Orders(self._url, self._chunk if self._server else 0, [], [], [], [])
+
+    # --- loads -----------------------------------------------------------------------------------
+
+    def get_num_new_matched_tokens(self, request: KVRequest, num_computed_tokens: int) -> Ticket | Later | None:
+        ask = self._asks.get(request.request_id)
+        if ask is None:
+            ask = self._ask(request, num_computed_tokens)
+        if ask is None:
+            return None
+        if ask.hits is None:
+            return LATER
+        count = ask.hits * self._chunk - num_computed_tokens
+        if count > 0:
+            return Ticket(num_tokens=count)
+        if ask.hits:
+            self._free(ask, 0, ask.hits)
+            ask.hits = 0
+        return None
+
+    def _ask(self, request: KVRequest, num_computed_tokens: int) -> Ask | None:
+        if not (self.context.loads and self._usable):
+            return None
+        count = request.num_tokens // self._chunk
+        if count * self._chunk <= num_computed_tokens:
+            return None
+        ask = Ask(self._session(), keys_of(request, count, self._chunk))
+        self._asks[request.request_id] = ask
+        self._orders.lookups.append(Lookup(ask.session, ask.keys))
+        return ask
+
+    @property
+    def _usable(self) -> bool:
+        return self._chunk > 0 and all(self._alive.values())
+
+    def _session(self) -> str:
+        self._sessions += 1
+        return f"{self.context.engine_id}-{self._sessions}"
+
+    def _free(self, ask: Ask, first: int, last: int, *, ends: bool = True) -> None:
+        """Lets go of chunks that a lookup holds."""
+        if first < last or ends:
+            self._orders.frees.append(Free(ask.session, ask.keys, first, last, ends))
+
+    def update_state_after_alloc(
+        self, request: KVRequest, transfer: int, start: int, end: int, block_ids: tuple[tuple[int, ...], ...]
+    ) -> None:
+        ask = self._asks.pop(request.request_id)
+        first, last = start // self._chunk, -(-end // self._chunk)
+        assert ask.hits is not None
+        self._free(ask, 0, first, ends=False)
+        self._free(ask, last, ask.hits, ends=False)
+        self._orders.loads.append(Load(transfer, ask.session, ask.keys[:last], start, end, block_ids[0]))
+        self._stored[request.request_id] = ask.hits
+
+    def abort(self, request: KVRequest) -> None:
+        ask = self._asks.pop(request.request_id, None)
+        if ask is None:
+            return
+        self._stored[request.request_id] = ask.hits or 0
+        if ask.hits is None:
+            self._left[ask.session] = ask.keys
+        elif ask.hits:
+            self._free(ask, 0, ask.hits)
+
+    def cancel(self, transfer: int) -> None:
+        orders = self._orders
+        orders.saves[:] = [save for save in orders.saves if save.transfer != transfer]
+        for load in [load for load in orders.loads if load.transfer == transfer]:
+            orders.loads.remove(load)
+            self._free(Ask(load.session, load.keys), load.start // self._chunk, len(load.keys))
+
+    # --- saves -----------------------------------------------------------------------------------
+
+    def request_finished(
+        self, request: KVRequest, transfer: int, num_computed_tokens: int, block_ids: tuple[tuple[int, ...], ...]
+    ) -> Handover:
+        self.abort(request)
+        first = self._stored.pop(request.request_id, 0)
+        if not (self.context.saves and self._usable and any(block_ids)):
+            return Handover()
+        count = min(num_computed_tokens, request.num_tokens) // self._chunk
+        size = self.context.layouts[0][0].block_size
+        blocks = block_ids[0][first * self._chunk // size : -(-count * self._chunk // size)]
+        if count <= first or NULL_BLOCK in blocks:  # of a sliding window, whose older tokens are gone
+            return Handover()
+        keys = keys_of(request, count, self._chunk)
+        self._orders.saves.append(Save(transfer, self._session(), keys, first, block_ids[0]))
+        return Handover(holds_blocks=True)
+
+    # --- steps -----------------------------------------------------------------------------------
+
+    def build_connector_meta(self, step: KVStep) -> bytes:
+        if self._server:
+            self._server.look()
+        meta = msgspec.msgpack.encode(self._orders)
+        self._begin()
+        return meta
+
+    def update_connector_output(self, outputs: Sequence[bytes]) -> None:
+        for rank, data in enumerate(outputs):
+            if data:
+                self._take(rank, msgspec.msgpack.decode(data, type=Report))
+
+    def _take(self, rank: int, report: Report) -> None:
+        self._alive[rank] = report.alive
+        self._chunk = self._chunk or report.chunk
+        for key in report.spoiled:
+            self._spoiled[key] = None
+        while len(self._spoiled) > SPOILED:
+            self._spoiled.popitem(last=False)
+        self._answer(report.found)
+
+    def _answer(self, found: Mapping[str, int]) -> None:
+        for ask in self._asks.values():
+            if (hits := found.get(ask.session)) is not None:
+                ask.hits = next((i for i, key in enumerate(ask.keys[:hits]) if key in self._spoiled), hits)
+                self._free(ask, ask.hits, hits, ends=not ask.hits)
+        for session, hits in found.items():
+            if (keys := self._left.pop(session, None)) is not None:
+                self._free(Ask(session, keys), 0, hits)
+
+    def has_pending_work(self) -> bool:
+        orders = self._orders
+        return bool(self._left or orders.frees or orders.loads or orders.saves)
+
+    def shutdown(self) -> None:
+        if self._server:
+            self._server.stop()
+
+
+def keys_of(request: KVRequest, count: int, chunk: int) -> list[bytes]:
+    """The keys of the first chunks of a request."""
+    return [request.key((index + 1) * chunk) for index in range(count)]
+
+
+def check(settings: Settings) -> None:
+    """Whether the settings say one server.
+
+    Raises:
+        ConfigError: they do not.
+    """
+    if bool(settings["spawn"]) == bool(settings["url"]):
+        raise ConfigError(
+            "kv-lmcache needs one server: --set kv-lmcache.spawn=true starts one, "
+            "--set kv-lmcache.url=tcp://HOST:PORT uses one that runs with --supported-transfer-mode engine_driven"
+        )
+    if settings["path"] and not settings["spawn"]:
+        raise ConfigError("kv-lmcache.path is for a server that this engine starts: --set kv-lmcache.spawn=true")
+    chunk = int(settings["chunk_size"] or 0)
+    if chunk < IDS or chunk % IDS:
+        raise ConfigError(f"kv-lmcache.chunk_size must be a multiple of {IDS}, not {chunk}")
