@@ -286,7 +286,7 @@ class SchedulerSide(ABC):
         """Forgets what this connector's own store has for this engine, where it can."""
 
     def shutdown(self) -> None:
-        """Ends; what was saved is complete."""
+        """Ends, after the worker sides: what was saved is complete."""
 
 
 # --- the offer -----------------------------------------------------------------------------------

@@ -264,6 +264,7 @@ def start_core(configured: Configured, *, with_loggers: bool = True) -> RunningC
     owned = select_executor(kernel, config.parallel)
     events = KVEvents(config.kv_events)
     executor: Executor = kernel.load(owned)(config, configured.platform, kernel)
+    core: EngineCore | None = None
     try:
         plan = executor.start()
         if plan.cache is None:
@@ -278,11 +279,13 @@ def start_core(configured: Configured, *, with_loggers: bool = True) -> RunningC
     except BaseException:
         executor.shutdown()
         events.close()
+        if core is not None:
+            core.disconnect()
         raise
     return RunningCore(
         core=core,
         plan=plan,
-        close=Once(core.close, kernel.lifecycle.engine_stopped, executor.shutdown, events.close),
+        close=Once(core.close, kernel.lifecycle.engine_stopped, executor.shutdown, core.disconnect, events.close),
         sleep=connection.sleep,
         wake_up=connection.wake_up,
         check_health=executor.check_health,

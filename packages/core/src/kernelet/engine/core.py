@@ -77,7 +77,7 @@ class EngineCore:
             managers: ``GroupManager`` classes by tag of their ``CacheSpec``, beside those of core.
             record_cache_events: Keep stored and removed blocks for ``take_cache_events``.
             grammars: Makes the grammars of constrained requests; None: there are none. The core closes it.
-            kv: KV connectors; None: there are none. The core ends them.
+            kv: KV connectors; None: there are none.
             clock: The clock of ``EngineRequest.arrival_time``.
             pause: Waits so many seconds between steps that only ask how transfers stand.
         """
@@ -145,12 +145,12 @@ class EngineCore:
         return core
 
     def connect(self, made: MadeConnectors) -> None:
-        """Takes KV connectors, while there is no request; it ends them."""
+        """Takes KV connectors, while there is no request."""
         self._scheduler.connect(made.setup)
         self.selected += made.sides
 
     def disconnect(self) -> None:
-        """Ends the KV connectors, while there is no request."""
+        """Ends the KV connectors, while there is no request, or for good; after the workers' sides."""
         self._scheduler.close()
         self.selected[:] = [one for one in self.selected if not isinstance(one[1], SchedulerSide)]
 
@@ -217,8 +217,7 @@ class EngineCore:
             self._grammars.on_news(wake)
 
     def close(self) -> None:
-        """Ends KV connectors, and what makes grammars and masks."""
-        self._scheduler.close()
+        """Ends what makes grammars and masks."""
         if self._grammars is not None:
             self._grammars.close()
         self._masks.close()

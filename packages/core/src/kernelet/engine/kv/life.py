@@ -43,9 +43,9 @@ class KVConnection:
         self._connect()
 
     def sleep(self, level: int) -> None:
-        """Connectors end, then workers give up memory."""
-        self._core.disconnect()
+        """Workers end their sides of connectors and give up memory, then the engine's sides end."""
         self._executor.sleep(level)
+        self._core.disconnect()
 
     def wake_up(self) -> None:
         """Workers take their memory back, then connectors are made anew."""

@@ -46,7 +46,7 @@ def test_they_come_and_go_with_the_memory(monkeypatch):
     recorder, one = connection(monkeypatch, connectors=("a",))
     one.sleep(1)
     one.wake_up()
-    assert recorder.calls == ["start", "connect", "disconnect", "sleep", "wake_up", "start", "connect"]
+    assert recorder.calls == ["start", "connect", "sleep", "disconnect", "wake_up", "start", "connect"]
     first, second = recorder.starts
     assert first == second
 
@@ -65,4 +65,4 @@ def test_without_connectors_nobody_is_asked(monkeypatch):
     one = KVConnection(CONFIG, nameless, None, recorder, recorder)
     one.sleep(2)
     one.wake_up()
-    assert recorder.calls == ["disconnect", "sleep", "wake_up"]
+    assert recorder.calls == ["sleep", "disconnect", "wake_up"]
