@@ -1,7 +1,8 @@
 """Adaptive replacement (Megiddo and Modha, FAST 2003) over blocks that may be in use.
 
 Two lists of blocks that can be evicted: those used once, and those used again. What was evicted from each is remembered
-for a while by its content; when it comes back, the share of the list it fell from grows.
+for a while by its content; when it comes back, the share of the list it fell from grows. A pool makes room before it
+says what for, so the share grows behind the eviction, where the paper has it before.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class ARCPolicy(EvictionPolicy):
     def add(self, block_id: int) -> None:
         (self._again if block_id in self._used else self._once)[block_id] = None
         self._used.add(block_id)
+        self._forget()
 
     def remove(self, block_id: int) -> None:
         del (self._once if block_id in self._once else self._again)[block_id]
@@ -58,7 +60,6 @@ class ARCPolicy(EvictionPolicy):
         content = self._contents.pop(block_id, None)
         if content is not None:
             ghosts[content] = None
-            self._forget()
         return block_id
 
     def __len__(self) -> int:

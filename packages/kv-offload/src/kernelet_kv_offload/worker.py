@@ -18,12 +18,15 @@ from kernelet_kv_offload.disk import Disk, open_disk
 from kernelet_kv_offload.messages import Load, Loaded, Meta, Report, Save, Source, decode_meta, encode
 from kernelet_kv_offload.options import Options
 
-REFRESH_SECONDS = 5.0
-"""How often a rank looks, while there are steps, what other engines did to the folder."""
-
 
 class OffloadWorker(WorkerSide):
-    """Memory of one rank, by slot, and its disk."""
+    """Memory of one rank, by slot, and its disk.
+
+    Attributes:
+        refresh_seconds: How often it looks, while there are steps, what other engines did to the folder.
+    """
+
+    refresh_seconds = 1.0
 
     def __init__(self, settings: Settings, context: KVWorkerContext) -> None:
         super().__init__(settings, context)
@@ -66,7 +69,7 @@ class OffloadWorker(WorkerSide):
         if self._meta.generation != self._last_generation:
             self._last_generation = self._meta.generation
             self._writer.submit(self._guarded, self._forget, self._meta.generation)
-        elif self._disk is not None and time.monotonic() - self._refreshed > REFRESH_SECONDS:
+        elif self._disk is not None and time.monotonic() - self._refreshed > self.refresh_seconds:
             self._refreshed = time.monotonic()
             self._writer.submit(self._guarded, self._refresh, self._disk)
 
