@@ -5,13 +5,17 @@ from __future__ import annotations
 import hmac
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 from kernelet_kv_transfer.counts import Counts
 from kernelet_kv_transfer.errors import TransferError
 from kernelet_kv_transfer.messages import Lease
+
+
+REMEMBERED = 4096
+"""Numbers that were cancelled before their lease came, of which so many are known: nobody waits for those."""
 
 
 class Leases:
@@ -27,6 +31,7 @@ class Leases:
         self._readers: Counter[int] = Counter()
         self._ended: list[int] = []
         self._newest = -1
+        self._gone: deque[int] = deque(maxlen=REMEMBERED)
         self._changed = threading.Condition()
 
     def __len__(self) -> int:
@@ -51,7 +56,7 @@ class Leases:
             TransferError: it is not to be had; says why.
         """
         with self._changed:
-            self._changed.wait_for(lambda: self._newest >= number, timeout)
+            self._changed.wait_for(lambda: self._newest >= number or number in self._gone, timeout)
             lease = self._of(number, generation)
             if not hmac.compare_digest(lease.key, key):
                 raise TransferError(
@@ -110,6 +115,9 @@ class Leases:
             for number in numbers:
                 if number in self._leases:
                     self._end(number)
+                elif number > self._newest:
+                    self._gone.append(number)
+            self._changed.notify_all()
             self._ended = [number for number in self._ended if number not in numbers]
             self._changed.wait_for(lambda: not any(number in self._readers for number in numbers))
 

@@ -34,7 +34,7 @@ from kernelet_kv_transfer.transport import Transport
 
 logger = logging.getLogger(__name__)
 
-PATIENCE = 5.0
+PATIENCE = 30.0
 """Seconds that a reader may be ahead of the step that brings its lease to this rank."""
 
 
