@@ -63,13 +63,14 @@ class Agent:
                     thread.start()
             else:
                 self._queues[Lookup if isinstance(message, Free) else type(message)].put(message)
-        self._over.set()
-        self._wake.set()
         for waiting in self._queues.values():
             waiting.put(None)
         if self._setup is not None:
-            for thread in (*threads, keeper):
+            for thread in threads:
                 thread.join()
+            self._over.set()
+            self._wake.set()
+            keeper.join()
         self._sock.close()
 
     def _say(self, reply: Reply) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import socket
 import threading
+import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -74,5 +75,5 @@ class TestKVConnector(KVConnectorSuite):
 
     @pytest.fixture
     def offered(self, server: str) -> Offered[KVConnectorOffer]:
-        found = find_offer(PLUGIN, KVConnectorOffer, "kv-lmcache", url=server, buffer_mb=1)
+        found = find_offer(PLUGIN, KVConnectorOffer, "kv-lmcache", url=server, buffer_mb=1, namespace=uuid.uuid4().hex)
         return replace(found, offer=replace(found.offer, worker=f"{__name__}:ThreadedWorkerSide"))

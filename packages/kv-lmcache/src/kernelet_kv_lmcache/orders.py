@@ -34,10 +34,13 @@ class Load(msgspec.Struct, frozen=True):
 
 
 class Save(msgspec.Struct, frozen=True):
-    """Chunks from ``first`` on of a request that ended; ``keys`` of all chunks from the first one on."""
+    """Chunks from ``first`` on of a request; ``keys`` of all chunks up to the last one to save.
+
+    ``transfer`` 0: they are computed by this step's end, and copied before the next one, as many as there is room for.
+    """
 
     transfer: int
-    session: str
+    request: str
     keys: list[bytes]
     first: int
     block_ids: tuple[int, ...]
@@ -67,9 +70,11 @@ class Report(msgspec.Struct, frozen=True):
         chunk: Tokens a chunk; 0: not known yet.
         found: Chunks that were found, by session.
         spoiled: Keys of chunks that were not what had been stored.
+        short: Chunks that were saved of a request, where that is less than was ordered.
     """
 
     alive: bool
     chunk: int
     found: dict[str, int] = {}
     spoiled: list[bytes] = []
+    short: dict[str, int] = {}

@@ -32,29 +32,50 @@ SPOILED = 4096
 
 
 class Ask(msgspec.Struct):
-    """A lookup of a request; ``hits`` is None until its answer comes."""
+    """A lookup of so many chunks; ``hits`` is None until its answer comes."""
 
     session: str
     keys: list[bytes]
     hits: int | None = None
 
 
+class Entry(msgspec.Struct):
+    """A request.
+
+    Attributes:
+        keys: Of its first chunks, as far as they were needed.
+        stored: Chunks that are in the store, or on their way there.
+        ask: Its lookup, until it is settled.
+    """
+
+    keys: list[bytes]
+    stored: int = 0
+    ask: Ask | None = None
+
+    def known(self, request: KVRequest, count: int, chunk: int) -> list[bytes]:
+        """The keys of so many chunks."""
+        self.keys += [request.key((index + 1) * chunk) for index in range(len(self.keys), count)]
+        return self.keys[:count]
+
+
 class LMCacheSchedulerSide(SchedulerSide):
-    """A request is looked up when it comes, loaded chunk by chunk, and saved when it ends."""
+    """A request is looked up when it comes, loaded chunk by chunk, and saved as its chunks are computed.
+
+    What ranks had no room for in a step is saved with a later one, at last when the request has ended.
+    """
 
     def __init__(self, settings: Settings, context: KVConnectorContext) -> None:
         super().__init__(settings, context)
         check(settings)
         told = [msgspec.msgpack.decode(data, type=Report) for data in context.handshakes if data]
         self._server = LMCacheServer(settings) if settings["spawn"] else None
-        self._url = self._server.url if self._server else str(settings["url"])
+        self._url = self._server.url if self._server else address(settings)
         self._chunk = int(settings["chunk_size"] or 0) if self._server else max((one.chunk for one in told), default=0)
         self._alive = dict.fromkeys(range(len(context.layouts)), True)
         if not self._server:
             self._alive |= {rank: one.alive for rank, one in enumerate(told)}
-        self._asks: dict[str, Ask] = {}
+        self._entries: dict[str, Entry] = {}
         self._left: dict[str, list[bytes]] = {}
-        self._stored: dict[str, int] = {}
         self._spoiled: OrderedDict[bytes, None] = OrderedDict()
         self._sessions = 0
         self._begin()
@@ -62,12 +83,14 @@ class LMCacheSchedulerSide(SchedulerSide):
     def _begin(self) -> None:
         self._orders = Orders(self._url, self._chunk if self._server else 0, [], [], [], [])
 
+    def on_new_request(self, request: KVRequest) -> None:
+        self._entries[request.request_id] = Entry([])
+
     # --- loads -----------------------------------------------------------------------------------
 
     def get_num_new_matched_tokens(self, request: KVRequest, num_computed_tokens: int) -> Ticket | Later | None:
-        ask = self._asks.get(request.request_id)
-        if ask is None:
-            ask = self._ask(request, num_computed_tokens)
+        entry = self._entries[request.request_id]
+        ask = entry.ask or self._ask(entry, request, num_computed_tokens)
         if ask is None:
             return None
         if ask.hits is None:
@@ -80,24 +103,21 @@ class LMCacheSchedulerSide(SchedulerSide):
             ask.hits = 0
         return None
 
-    def _ask(self, request: KVRequest, num_computed_tokens: int) -> Ask | None:
+    def _ask(self, entry: Entry, request: KVRequest, num_computed_tokens: int) -> Ask | None:
         if not (self.context.loads and self._usable):
             return None
         count = request.num_tokens // self._chunk
         if count * self._chunk <= num_computed_tokens:
             return None
-        ask = Ask(self._session(), keys_of(request, count, self._chunk))
-        self._asks[request.request_id] = ask
+        self._sessions += 1
+        ask = Ask(f"{self.context.engine_id}-{self._sessions}", entry.known(request, count, self._chunk))
+        entry.ask = ask
         self._orders.lookups.append(Lookup(ask.session, ask.keys))
         return ask
 
     @property
     def _usable(self) -> bool:
         return self._chunk > 0 and all(self._alive.values())
-
-    def _session(self) -> str:
-        self._sessions += 1
-        return f"{self.context.engine_id}-{self._sessions}"
 
     def _free(self, ask: Ask, first: int, last: int, *, ends: bool = True) -> None:
         """Lets go of chunks that a lookup holds."""
@@ -107,19 +127,20 @@ class LMCacheSchedulerSide(SchedulerSide):
     def update_state_after_alloc(
         self, request: KVRequest, transfer: int, start: int, end: int, block_ids: tuple[tuple[int, ...], ...]
     ) -> None:
-        ask = self._asks.pop(request.request_id)
-        first, last = start // self._chunk, -(-end // self._chunk)
+        entry = self._entries[request.request_id]
+        ask, entry.ask = entry.ask, None
+        assert ask is not None
         assert ask.hits is not None
+        first, last = start // self._chunk, -(-end // self._chunk)
         self._free(ask, 0, first, ends=False)
         self._free(ask, last, ask.hits, ends=False)
         self._orders.loads.append(Load(transfer, ask.session, ask.keys[:last], start, end, block_ids[0]))
-        self._stored[request.request_id] = ask.hits
 
     def abort(self, request: KVRequest) -> None:
-        ask = self._asks.pop(request.request_id, None)
+        entry = self._entries[request.request_id]
+        ask, entry.ask = entry.ask, None
         if ask is None:
             return
-        self._stored[request.request_id] = ask.hits or 0
         if ask.hits is None:
             self._left[ask.session] = ask.keys
         elif ask.hits:
@@ -134,27 +155,37 @@ class LMCacheSchedulerSide(SchedulerSide):
 
     # --- saves -----------------------------------------------------------------------------------
 
+    def _save(self, request: KVRequest, transfer: int, num_tokens: int, block_ids: Sequence[int]) -> bool:
+        """Orders what is computed and not stored; whether there is any."""
+        if not (self.context.saves and self._usable):
+            return False
+        entry = self._entries[request.request_id]
+        first, count = entry.stored, min(num_tokens, request.num_tokens) // self._chunk
+        if count <= first:
+            return False
+        size = self.context.layouts[0][0].block_size
+        if NULL_BLOCK in block_ids[first * self._chunk // size : -(-count * self._chunk // size)]:
+            return False  # of a sliding window, whose older tokens are gone
+        keys = entry.known(request, count, self._chunk)
+        self._orders.saves.append(Save(transfer, request.request_id, keys, first, tuple(block_ids)))
+        entry.stored = count
+        return True
+
     def request_finished(
         self, request: KVRequest, transfer: int, num_computed_tokens: int, block_ids: tuple[tuple[int, ...], ...]
     ) -> Handover:
         self.abort(request)
-        first = self._stored.pop(request.request_id, 0)
-        if not (self.context.saves and self._usable and any(block_ids)):
-            return Handover()
-        count = min(num_computed_tokens, request.num_tokens) // self._chunk
-        size = self.context.layouts[0][0].block_size
-        blocks = block_ids[0][first * self._chunk // size : -(-count * self._chunk // size)]
-        if count <= first or NULL_BLOCK in blocks:  # of a sliding window, whose older tokens are gone
-            return Handover()
-        keys = keys_of(request, count, self._chunk)
-        self._orders.saves.append(Save(transfer, self._session(), keys, first, block_ids[0]))
-        return Handover(holds_blocks=True)
+        holds = bool(block_ids and block_ids[0]) and self._save(request, transfer, num_computed_tokens, block_ids[0])
+        del self._entries[request.request_id]
+        return Handover(holds_blocks=holds)
 
     # --- steps -----------------------------------------------------------------------------------
 
     def build_connector_meta(self, step: KVStep) -> bytes:
         if self._server:
             self._server.look()
+        for one in step.scheduled:
+            self._save(one.request, 0, one.num_computed_tokens + one.num_scheduled_tokens, one.block_ids[0])
         meta = msgspec.msgpack.encode(self._orders)
         self._begin()
         return meta
@@ -171,16 +202,21 @@ class LMCacheSchedulerSide(SchedulerSide):
             self._spoiled[key] = None
         while len(self._spoiled) > SPOILED:
             self._spoiled.popitem(last=False)
+        for name, count in report.short.items():
+            if entry := self._entries.get(name):
+                entry.stored = min(entry.stored, count)
         self._answer(report.found)
 
     def _answer(self, found: Mapping[str, int]) -> None:
-        for ask in self._asks.values():
-            if (hits := found.get(ask.session)) is not None:
-                ask.hits = next((i for i, key in enumerate(ask.keys[:hits]) if key in self._spoiled), hits)
-                self._free(ask, ask.hits, hits, ends=not ask.hits)
+        for entry in self._entries.values() if found else ():
+            if entry.ask and (hits := found.get(entry.ask.session)) is not None:
+                keys = entry.ask.keys
+                entry.ask.hits = next((i for i, key in enumerate(keys[:hits]) if key in self._spoiled), hits)
+                entry.stored = max(entry.stored, hits)
+                self._free(entry.ask, entry.ask.hits, hits, ends=not entry.ask.hits)
         for session, hits in found.items():
-            if (keys := self._left.pop(session, None)) is not None:
-                self._free(Ask(session, keys), 0, hits)
+            if (left := self._left.pop(session, None)) is not None:
+                self._free(Ask(session, left), 0, hits)
 
     def has_pending_work(self) -> bool:
         orders = self._orders
@@ -191,9 +227,11 @@ class LMCacheSchedulerSide(SchedulerSide):
             self._server.stop()
 
 
-def keys_of(request: KVRequest, count: int, chunk: int) -> list[bytes]:
-    """The keys of the first chunks of a request."""
-    return [request.key((index + 1) * chunk) for index in range(count)]
+def address(settings: Settings) -> str:
+    """Of a server that runs: ``url``, with ``port`` where it has none of its own."""
+    url, port = str(settings["url"] or ""), int(settings["port"] or 0)
+    scheme, _, host = url.rpartition("://")
+    return f"{scheme or 'tcp'}://{host}" + (f":{port}" if ":" not in host else "")
 
 
 def check(settings: Settings) -> None:

@@ -23,6 +23,7 @@ from kernelet_kv_lmcache import wire
 from kernelet_kv_lmcache.link import Link, Start, starter
 from kernelet_kv_lmcache.memory import Slots, token_bytes
 from kernelet_kv_lmcache.orders import Load, Lookup, Orders, Report, Save
+from kernelet_kv_lmcache.scheduler_side import address
 from kernelet_kv_lmcache.wire import Answer, Setup, State
 
 log = logging.getLogger("kernelet")
@@ -55,6 +56,8 @@ class LMCacheWorkerSide(WorkerSide):
         self._changed = False
         self._found: dict[str, int] = {}
         self._spoiled: list[bytes] = []
+        self._short: dict[str, int] = {}
+        self._saves: list[Save] = []
         self._jobs: dict[int, Job] = {}
         self._received: dict[int, int] = {}
         self._sent: set[int] = set()
@@ -73,7 +76,7 @@ class LMCacheWorkerSide(WorkerSide):
         for thread in self._threads:
             thread.start()
         if settings["url"]:
-            self._connect(str(settings["url"]), 0)
+            self._connect(address(settings), 0)
 
     def start(self) -> Start:
         """Starts agents."""
@@ -98,12 +101,21 @@ class LMCacheWorkerSide(WorkerSide):
                 self._look_up(lookup)
             for free in orders.frees:
                 self._link.free(wire.Free(free.session, free.keys, free.first, free.last, whole=True, ends=free.ends))
-        for kind, asked in (("load", orders.loads), ("save", orders.saves)):
-            for order in asked:
-                job = Job(order)
+        self._saves = [save for save in orders.saves if not save.transfer]
+        jobs = [("load", Job(load)) for load in orders.loads]
+        jobs += [("save", Job(save)) for save in orders.saves if save.transfer]
+        for kind, job in jobs:
+            with self._lock:
+                self._jobs[job.order.transfer] = job
+            self._queues[kind].put(job)
+
+    def wait_for_save(self) -> None:
+        for save in self._saves:
+            first = self._copy(Job(save), deadline=0)
+            if first < len(save.keys):
                 with self._lock:
-                    self._jobs[order.transfer] = job
-                self._queues[kind].put(job)
+                    self._short[save.request] = first
+        self._saves = []
 
     def cancel(self, transfers: Collection[int]) -> None:
         with self._lock:
@@ -120,10 +132,10 @@ class LMCacheWorkerSide(WorkerSide):
 
     def build_connector_worker_meta(self) -> bytes:
         with self._lock:
-            if not (self._changed or self._found or self._spoiled):
+            if not (self._changed or self._found or self._spoiled or self._short):
                 return b""
-            report = Report(self._state.alive, self._state.chunk, self._found, self._spoiled)
-            self._changed, self._found, self._spoiled = False, {}, []
+            report = Report(self._state.alive, self._state.chunk, self._found, self._spoiled, self._short)
+            self._changed, self._found, self._spoiled, self._short = False, {}, [], {}
         return msgspec.msgpack.encode(report)
 
     def get_kv_connector_stats(self) -> Mapping[str, float]:
@@ -152,7 +164,7 @@ class LMCacheWorkerSide(WorkerSide):
             return
         self._setup = Setup(
             url=url,
-            name=name_of(self.context, self._layout),
+            name=name_of(self.context, self._layout, str(self.settings["namespace"] or "")),
             rank=self.context.rank,
             world_size=self.context.world_size,
             chunk=chunk,
@@ -228,6 +240,7 @@ class LMCacheWorkerSide(WorkerSide):
     def _get(self, job: Job, slots: Slots, first: int, deadline: float) -> tuple[int, int]:
         """Brings some chunks; returns how many were asked for and how many are in their pages."""
         load = job.order
+        assert isinstance(load, Load)
         taken = slots.take("load", len(load.keys) - first, deadline)
         if not taken:
             return 0, 0
@@ -272,27 +285,33 @@ class LMCacheWorkerSide(WorkerSide):
             self._link.free(wire.Free(load.session, load.keys, chunk, len(load.keys), whole=False, ends=ends))
 
     def _save(self, job: Job) -> None:
+        save = job.order
+        assert isinstance(save, Save)
+        missing = len(save.keys) - self._copy(job, time.monotonic() + SAVING)
+        with self._lock:
+            self._stats["dropped_chunks"] += missing
+        self._end(job, 0)
+
+    def _copy(self, job: Job, deadline: float) -> int:
+        """Copies chunks of pages into slots, and has them stored; returns the first one that there was no room for."""
         save, slots = job.order, self._slots
         assert isinstance(save, Save)
         first = save.first
-        while slots is not None and first < len(save.keys) and not job.over and self._state.alive:
-            taken = slots.take("save", len(save.keys) - first, time.monotonic() + SAVING)
+        while slots is not None and first < len(save.keys) and self._state.alive:
+            taken = slots.take("save", len(save.keys) - first, deadline)
             if not taken:
                 break
-            copied = all(self._read(job, slots, first + index, slot) for index, slot in enumerate(taken))
-            if not copied:
+            if not all(self._read(job, slots, first + index, slot) for index, slot in enumerate(taken)):
                 slots.give("save", taken)
                 break
             keys = save.keys[: first + len(taken)]
-            session = f"{save.session}-{self.context.rank}-{next(self._sessions)}"
+            session = f"{self.context.engine_id}-{self.context.rank}-{next(self._sessions)}"
             put = self._link.call(partial(_put, session, keys, first, taken))
             with self._lock:
                 self._puts.add(put)
             put.add_done_callback(partial(self._stored, slots, taken))
             first += len(taken)
-        with self._lock:
-            self._stats["dropped_chunks"] += len(save.keys) - first
-        self._end(job, 0)
+        return first
 
     def _read(self, job: Job, slots: Slots, chunk: int, slot: int) -> bool:
         save = job.order
@@ -317,7 +336,7 @@ def _put(session: str, keys: list[bytes], first: int, taken: list[int], number: 
     return wire.Put(number, session, keys, first, taken)
 
 
-def name_of(context: KVWorkerContext, layout: KVLayout) -> str:
+def name_of(context: KVWorkerContext, layout: KVLayout, namespace: str) -> str:
     """What LMCache calls the model: all that the bytes of a chunk are a function of, besides its tokens."""
-    parts = (context.identity, layout.layers, layout.num_kv_heads, layout.parts, context.world_size)
+    parts = (namespace, context.identity, layout.layers, layout.num_kv_heads, layout.parts, context.world_size)
     return "kernelet-" + hashlib.sha256(msgspec.msgpack.encode(parts)).hexdigest()[:32]

@@ -91,7 +91,6 @@ class Scene:
         rig.prefill(held, chunk)
         answer = rig.finish(held).kv_transfer_params
         if self._capabilities.keeps:
-            rig.wait_for_handovers()  # an engine makes steps while a transfer is open
             return None
         check(answer, "request_finished() must say in kv_transfer_params how another engine finds the blocks")
         return answer
@@ -122,6 +121,9 @@ class Scene:
             if ticket is not None:
                 rig.scheduler.abort(held.request)
             rig.finish(held)
+            for other in self._rigs:
+                if other is not rig and other.open:
+                    other.step()  # an engine makes steps while a transfer is open
             rig.wait()
 
     def misses(
