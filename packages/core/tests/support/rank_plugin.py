@@ -9,7 +9,7 @@ import time
 import msgspec
 
 from kernelet.config import PluginsConfig
-from kernelet.contracts.executor import LayerPlan
+from kernelet.contracts.executor import LayerPlan, TransfersKV
 from kernelet.contracts.kv_start import KVStarted
 from kernelet.contracts.platform import PlatformOffer
 from kernelet.errors import ConfigError
@@ -23,7 +23,7 @@ class StrangeError(Exception):
     """Only this module knows it."""
 
 
-class RankWorker(NullWorker):
+class RankWorker(NullWorker, TransfersKV):
     def __init__(self, context):
         super().__init__(context)
         self.rank = context.rank

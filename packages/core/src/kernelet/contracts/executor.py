@@ -47,6 +47,7 @@ __all__ = [
     "Sleep",
     "StepPlan",
     "StepResult",
+    "TransfersKV",
     "Worker",
     "WorkerContext",
 ]
@@ -141,19 +142,6 @@ class Worker(ABC):
     def get_plan(self) -> EnginePlan:
         """How every layer is computed."""
 
-    def start_kv_transfer(self, start: KVStart) -> KVStarted:
-        """Makes this rank's side of the KV connectors of ``EngineConfig.kv_transfer``; again after each ``wake_up``.
-
-        Each step's plan has a ``KVPlan`` in its ``extensions`` from then on, by name of the connector's offer, and its
-        result a ``KVReport``. Since executor 1.4.
-
-        Raises:
-            PluginError: the worker moves no keys and values.
-        """
-        raise PluginError(
-            f"{type(self).__name__} moves no keys and values: leave --kv-connector out, or use another platform"
-        )
-
     @abstractmethod
     def execute_model(self, plan: StepPlan) -> None:
         """Starts a step; need not wait for it. A request that fails by itself is reported by ``sample``."""
@@ -205,6 +193,18 @@ class Sleep(ABC):
         """Takes back what was given up: weights are as they were, the cache is empty."""
 
 
+class TransfersKV(ABC):
+    """Mixin of a ``Worker`` that runs the worker sides of KV connectors. Since executor 1.4."""
+
+    @abstractmethod
+    def start_kv_transfer(self, start: KVStart) -> KVStarted:
+        """Makes this rank's side of the connectors of ``EngineConfig.kv_transfer``; after ``get_plan``, before steps.
+
+        Each step's plan has a ``KVPlan`` in its ``extensions`` from then on, by name of the connector's offer, and its
+        result a ``KVReport``. ``sleep`` ends the sides, and this is called again after each ``wake_up``.
+        """
+
+
 @dataclass(frozen=True, kw_only=True)
 class ExecutorOffer(Offer):
     """A way to launch workers. ``target`` is an ``Executor`` class.
@@ -231,10 +231,10 @@ class Executor(ABC):
         """
 
     def start_kv_transfer(self, start: KVStart) -> Sequence[KVStarted]:
-        """``Worker.start_kv_transfer`` of every rank: their answers, by rank. Since executor 1.4.
+        """``TransfersKV.start_kv_transfer`` of every rank: their answers, by rank. Since executor 1.4.
 
         Raises:
-            PluginError: the executor cannot ask its workers.
+            PluginError: the executor cannot ask its workers, or one is no ``TransfersKV``.
         """
         raise PluginError(
             f"{type(self).__name__} serves no KV connectors: leave --kv-connector out, or name another executor with "

@@ -85,7 +85,7 @@ class KVRegion:
         address: Of block 0.
         block_bytes: Bytes of one block.
         num_blocks: Blocks.
-        device: What torch calls the device, ``"cpu"``, ``"cuda:0"``.
+        device: What torch calls the device, ``"cpu"``, ...
     """
 
     address: int

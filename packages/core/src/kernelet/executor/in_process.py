@@ -24,6 +24,7 @@ from kernelet.contracts.kv_start import KVStart, KVStarted
 from kernelet.contracts.platform import PlatformChoice, PlatformOffer
 from kernelet.contracts.plugins import PluginView
 from kernelet.errors import ConfigError, EngineDeadError
+from kernelet.executor.kv_transfer import begin_kv_transfer
 
 
 class InProcessExecutor(Executor):
@@ -54,7 +55,7 @@ class InProcessExecutor(Executor):
         return msgspec.structs.replace(worker.get_plan(), cache=cache)
 
     def start_kv_transfer(self, start: KVStart) -> Sequence[KVStarted]:
-        return (self._running().start_kv_transfer(start),)
+        return (begin_kv_transfer(self._running(), start),)
 
     def execute_model(self, plan: StepPlan) -> None:
         self._running().execute_model(plan)

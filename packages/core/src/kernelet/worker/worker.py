@@ -19,6 +19,7 @@ from kernelet.contracts.executor import (
     Sleep,
     StepPlan,
     StepResult,
+    TransfersKV,
     Worker,
     WorkerContext,
 )
@@ -44,7 +45,7 @@ from kernelet.worker.sampling_op import select_sampling_ops
 from kernelet.worker.steps import StepThread
 
 
-class ModelWorker(Worker, Sleep, Inspect):
+class ModelWorker(Worker, Sleep, TransfersKV, Inspect):
     """Runs one rank of a model.
 
     A platform with a ``Device`` for torch names it as its worker, or a class that derives from it: one that overrides

@@ -29,7 +29,11 @@ def test_engine_plans_travel():
 
 @pytest.mark.parametrize(
     "interface, optional",
-    [(Worker, {"control", "shutdown", "start_kv_transfer"}), (Executor, {"control", "sleep", "start_kv_transfer", "wake_up"}), (Communicator, set())],
+    [
+        (Worker, {"control", "shutdown"}),
+        (Executor, {"control", "sleep", "start_kv_transfer", "wake_up"}),
+        (Communicator, set()),
+    ],
 )
 def test_interfaces(interface, optional):
     methods = {name for name, value in vars(interface).items() if callable(value) and not name.startswith("__")}
@@ -46,7 +50,6 @@ def test_workers_are_driven_in_the_order_of_the_interface():
         "initialize_from_config",
         "compile_or_warm_up_model",
         "get_plan",
-        "start_kv_transfer",
         "execute_model",
         "sample",
         "control",

@@ -20,6 +20,7 @@ from kernelet.contracts.lifecycle import ProcessRole
 from kernelet.contracts.platform import PlatformOffer
 from kernelet.executor import child_process
 from kernelet.executor.failures import describe
+from kernelet.executor.kv_transfer import begin_kv_transfer
 from kernelet.executor.multiprocess.messages import (
     Allocate,
     Answer,
@@ -108,7 +109,7 @@ class Rank:
         if isinstance(command, Describe):
             return Needs(dict(worker.get_kv_cache_spec()), worker.determine_available_memory())
         if isinstance(command, Connect):
-            return Connected(worker.start_kv_transfer(command.start))
+            return Connected(begin_kv_transfer(worker, command.start))
         assert isinstance(command, Allocate)
         worker.initialize_from_config(command.cache)
         worker.compile_or_warm_up_model()
