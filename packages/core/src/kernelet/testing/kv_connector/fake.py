@@ -12,6 +12,7 @@ import msgspec
 import torch
 from torch import Tensor
 
+from kernelet.contracts.cache import NULL_BLOCK
 from kernelet.contracts.kv import (
     LATER,
     Handover,
@@ -216,12 +217,13 @@ class FakeWorker(WorkerSide):
                 self.write(load, layer, self._loading[load.transfer].valid)
 
     def save_kv_layer(self, layer: str) -> None:
-        group = self.group_of[layer].group
+        layout = self.group_of[layer]
         for move in self._orders.saves:
-            end = move.start + len(move.keys)
-            parts = self.pages.read(layer, move.block_ids[group], move.start, end)
-            for index, key in enumerate(move.keys):
-                self.world.store.put(key, self.context.rank, layer, tuple(part[index].clone() for part in parts))
+            blocks = move.block_ids[layout.group]
+            for start, end in kept(blocks, layout.block_size, move.start, move.start + len(move.keys)):
+                parts = self.pages.read(layer, blocks, start, end)
+                for index, key in enumerate(move.keys[start - move.start : end - move.start]):
+                    self.world.store.put(key, self.context.rank, layer, tuple(part[index].clone() for part in parts))
 
     def get_finished(self) -> TransferResults:
         if not self.world.store.alive:
@@ -260,7 +262,10 @@ class FakeWorker(WorkerSide):
         for index, key in enumerate(load.move.keys[:valid]):
             for part, stored in zip(parts, self.world.store.tokens[key][self.context.rank, layer], strict=True):
                 part[index] = stored
-        self.pages.write(load.transfer, layer, load.move.block_ids[self.group_of[layer].group], load.move.start, parts)
+        layout, first = self.group_of[layer], load.move.start
+        blocks = load.move.block_ids[layout.group]
+        for start, end in kept(blocks, layout.block_size, first, first + len(load.move.keys)):
+            self.pages.write(load.transfer, layer, blocks, start, [part[start - first : end - first] for part in parts])
 
     def _confirmed(self, running: _Running) -> None:
         load, script = running.load, running.load.script
@@ -294,6 +299,17 @@ def fake_offer(
     )
     values: Mapping[str, Any] = {"world": world}
     return Offered(offer=offer, settings=Settings(plugin=name, values=values), target=scheduler)
+
+
+def kept(block_ids: Sequence[int], block_size: int, start: int, end: int) -> list[tuple[int, int]]:
+    """The stretches of tokens [start, end) whose blocks are there: a sliding window drops those behind it."""
+    found: list[tuple[int, int]] = []
+    for index in range(start // block_size, -(-end // block_size)):
+        if block_ids[index] != NULL_BLOCK:
+            first, last = max(start, index * block_size), min(end, (index + 1) * block_size)
+            joined = found and found[-1][1] == first
+            found.append((found.pop()[0] if joined else first, last))
+    return found
 
 
 def _garbage(part: Tensor) -> Tensor:

@@ -34,10 +34,16 @@ class HeldRequest:
 
 
 class Batch:
-    """The requests of a worker. Every method raises PlanError where the plan contradicts what it holds."""
+    """The requests of a worker. Every method raises PlanError where the plan contradicts what it holds.
 
-    def __init__(self, stores: tuple[GroupStore, ...]) -> None:
+    Args:
+        stores: One a group.
+        ahead: Requests may have blocks for tokens to come: those of which less was loaded than promised have.
+    """
+
+    def __init__(self, stores: tuple[GroupStore, ...], *, ahead: bool = False) -> None:
         self._stores = stores
+        self._ahead = ahead
         self.held: dict[str, HeldRequest] = {}
         self._next_step: int | None = None
 
@@ -107,5 +113,6 @@ class Batch:
         for table, added in zip(held.tables, entry.new_block_ids, strict=bool(entry.new_block_ids)):
             table.extend(added)
         for store, table in zip(self._stores, held.tables, strict=True):
-            if len(table) != -(-end // store.block_size):
+            needed = -(-end // store.block_size)
+            if len(table) < needed or (len(table) > needed and not self._ahead):
                 raise PlanError(f"{entry.request_id} has {len(table)} blocks for {end} tokens")

@@ -64,6 +64,16 @@ class GroupStore:
                 f"hold this request's token there ({wrong.size} of {len(digests)} positions are wrong)"
             )
 
+    def read(self, table: Sequence[int], start: int, end: int) -> list[int]:
+        """What positions [start, end) hold, whatever it is."""
+        found: list[int] = self._slots[self._where(table, start, end)].tolist()
+        return found
+
+    @property
+    def slots(self) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+        """All of them: that of a token in block b at offset o is ``b * block_size + o``."""
+        return self._slots
+
     def _where(self, table: Sequence[int], start: int, end: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         size = self.block_size
         blocks = np.array(self.blocks(table, start, end), dtype=np.int64)
