@@ -13,7 +13,6 @@ from kernelet_kv_transfer.counts import Counts
 from kernelet_kv_transfer.errors import TransferError
 from kernelet_kv_transfer.messages import Lease
 
-
 REMEMBERED = 4096
 """Numbers that were cancelled before their lease came, of which so many are known: nobody waits for those."""
 

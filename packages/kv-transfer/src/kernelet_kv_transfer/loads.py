@@ -14,7 +14,7 @@ from kernelet_kv_transfer.client import Connection
 from kernelet_kv_transfer.counts import Counts
 from kernelet_kv_transfer.errors import AbandonedError, TransferError
 from kernelet_kv_transfer.messages import Load, Staged, layout_digest
-from kernelet_kv_transfer.packing import bytes_for, cut, unpack
+from kernelet_kv_transfer.packing import bytes_for, cut, first_end, unpack
 from kernelet_kv_transfer.peers import Peers
 from kernelet_kv_transfer.releases import Releases
 from kernelet_kv_transfer.staging import Slot, Staging
@@ -153,14 +153,14 @@ class Loads:
             running.check()
             metadata = connection.hello(self._transport.name, self._layout)
             peer = self._peers.reach(connection.place, metadata)
-            first_end = connection.claim(load.key)
+            least = max(connection.claim(load.key), first_end(self._pages.layouts, load.block_ids))
             running.claimed = True
-            if load.end < first_end:
-                raise TransferError(f"of a sliding window only what comes after {first_end} tokens is kept")
+            if load.end < least:
+                raise TransferError(f"of a sliding window only what comes after {least} tokens is kept")
             parts = cut(self._pages.layouts, load.start, load.end, self._staging.size)
             for part, (start, end) in enumerate(parts):
                 self._take(running, connection, peer, start, end)
-                if end >= first_end:
+                if end >= least:
                     yield end
                 if self._after_part is not None:
                     self._after_part(load.transfer, part)

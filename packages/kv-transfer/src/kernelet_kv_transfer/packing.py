@@ -71,19 +71,32 @@ def pack(pages: KVPages, block_ids: Sequence[Sequence[int]], start: int, end: in
 
 
 def unpack(
-    pages: KVPages, transfer: int, block_ids: Sequence[Sequence[int]], start: int, end: int, memory: Tensor
+    pages: KVPages,
+    transfer: int,
+    block_ids: Sequence[Sequence[int]],
+    start: int,
+    end: int,
+    memory: Tensor,
+    *,
+    inside: tuple[int, int] | None = None,
 ) -> bool:
-    """Writes what ``pack`` made; False: the transfer is over."""
+    """Writes what ``pack`` made of tokens [start, end), or those of them that are inside.
+
+    Returns:
+        False: the transfer is over.
+    """
+    first, last = inside or (start, end)
     offset = 0
     for layout, ids in zip(pages.layouts, block_ids, strict=True):
-        kept = min(max(start, first_kept(layout, ids)), end)
+        kept = max(first, first_kept(layout, ids))
         for layer in layout.layers:
             parts = []
             for part, size in zip(layout.parts, _sizes(layout, end - start), strict=True):
                 whole = memory[offset : offset + size].view(getattr(torch, part.dtype))
-                parts.append(whole.view(end - start, layout.num_kv_heads, part.width)[kept - start :])
+                whole = whole.view(end - start, layout.num_kv_heads, part.width)
+                parts.append(whole[kept - start : last - start])
                 offset += _aligned(size)
-            if kept < end and not pages.write(transfer, layer, ids, kept, parts):
+            if kept < last and not pages.write(transfer, layer, ids, kept, parts):
                 return False
     return True
 
