@@ -7,12 +7,16 @@ import logging
 from kernelet import LLM, SamplingParams
 
 PROMPTS = [
-    "In the year 1869 the first railway across the continent was finished, and people who had walked for months "
-    "could now ride for a week. The towns along the line grew as fast as the trains could bring timber, glass and "
-    "nails, and each of them wanted to be the one where the engines were",
-    "A recipe for bread: take flour, water, salt and a little of the dough that was left over from the day before. "
-    "Mix them in the evening, cover the bowl, and go to bed. In the morning the dough has doubled; fold it, let it "
-    "rest for an hour, and heat the oven as far as it",
+    (
+        "In the year 1869 the first railway across the continent was finished, and people who had walked for months "
+        "could now ride for a week. The towns along the line grew as fast as the trains could bring timber, glass and "
+        "nails, and each of them wanted to be the one where the engines were"
+    ),
+    (
+        "A recipe for bread: take flour, water, salt and a little of the dough that was left over from the day before. "
+        "Mix them in the evening, cover the bowl, and go to bed. In the morning the dough has doubled; fold it, let it "
+        "rest for an hour, and heat the oven as far as it"
+    ),
 ]
 PARAMS = SamplingParams(temperature=0, max_tokens=6, ignore_eos=True)
 CHUNK = 16
@@ -45,7 +49,8 @@ def test_memory_restart_and_a_damaged_file(smollm2_path, tmp_path, caplog):
     assert min(chunks) >= 3
     assert stats.external_hits == sum(chunks) * CHUNK
     assert stats.kv_connectors["kv-offload"]["memory_chunks"] == sum(chunks)
-    third = sorted(tmp_path.glob("*/*.kv"), key=lambda file: file.stat().st_mtime_ns)[2]
+    used = sorted(tmp_path.glob("*/*.kv"), key=lambda file: file.stat().st_mtime_ns)[-sum(chunks) :]
+    third = used[2]  # in the order in which they were loaded
     data = bytearray(third.read_bytes())
     data[len(data) // 2] ^= 1
     third.write_bytes(data)

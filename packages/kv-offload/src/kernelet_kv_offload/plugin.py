@@ -39,6 +39,11 @@ def kernelet_kv_connectors() -> Sequence[KVConnectorOffer]:
             target="kernelet_kv_offload.scheduler:OffloadScheduler",
             worker="kernelet_kv_offload.worker:OffloadWorker",
             aliases=("OffloadingConnector",),
+            extra_config={
+                "cpu_bytes_to_use": "memory_bytes",
+                "block_size": "chunk_tokens",
+                "eviction_policy": "eviction_policy",
+            },
             summary="Host memory, then disk: a prompt that was computed once is loaded, also after a restart",
         ),
     )
