@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from kernelet_kv_lmcache.client import SEAL, Client, seal
+from kernelet_kv_lmcache.client import SEAL, Client, import_lmcache, seal
 from kernelet_kv_lmcache.wire import (
     Answer,
     Free,
@@ -177,6 +177,7 @@ class Agent:
 
 def main(arguments: list[str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the engine ends it
+    import_lmcache()  # takes seconds: while the engine loads its model
     Agent(socket.socket(fileno=int(arguments[0])), int(arguments[1])).run()
     sys.stderr.flush()
     os._exit(0)  # LMCache's threads wait for nobody

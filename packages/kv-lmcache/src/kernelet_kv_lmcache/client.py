@@ -7,6 +7,7 @@ on is in there, and a prefix of keys is a prefix of tokens.
 
 from __future__ import annotations
 
+import importlib
 import os
 import struct
 import sys
@@ -33,6 +34,13 @@ def seal(payload: Any, key: bytes) -> bytes:
 
     digest: bytes = blake3.blake3(payload, key=key).digest(length=SEAL)
     return digest
+
+
+def import_lmcache() -> None:
+    """All that the calls need."""
+    for name in ("distributed.api", "multiprocess.custom_types", "multiprocess.transport.zmq_impl"):
+        importlib.import_module(f"lmcache.v1.{name}")
+    importlib.import_module("lmcache.v1.multiprocess.transfer_context.base")
 
 
 class Client:

@@ -7,6 +7,7 @@ ends, in any way, the server waits until its ranks have said goodbye and its fil
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import sys
@@ -48,6 +49,7 @@ def watch(address: str) -> None:
 def main(arguments: list[str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the engine ends it
     threading.Thread(target=watch, args=(f"http://127.0.0.1:{arguments[0]}/status",), daemon=True).start()
+    logging.disable(logging.INFO)  # of its HTTP server, which says each request
     from lmcache.cli.main import main as run
 
     sys.argv = ["lmcache", "server", *arguments[1:]]
