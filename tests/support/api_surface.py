@@ -28,6 +28,7 @@ ALSO = {
     "kernelet.contracts.commands": "lifecycle",
     "kernelet.contracts.inspection": "executor",
     "kernelet.contracts.kv_pages": "kv",
+    "kernelet.contracts.kv_start": "kv",
     "kernelet.contracts.kv_steps": "kv",
     "kernelet.contracts.kv_worker": "kv",
     "kernelet.contracts.pooling": "io",
