@@ -16,6 +16,9 @@ logger = logging.getLogger(__name__)
 
 UNAVAILABLE = 503
 
+PROBES = ("/ready", "/health")
+"""Where an engine is asked whether it takes requests; the second one is for those that lack the first."""
+
 OWN_HEADERS = frozenset(
     {
         *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "upgrade"),
@@ -90,10 +93,13 @@ class Upstream:
     async def look(self, engine: Engine) -> str:
         """Why an engine cannot be used; empty: it can."""
         try:
-            response = await self._own("GET", engine, "/health")
+            for path in PROBES:
+                response = await self._own("GET", engine, path)
+                if response.status_code != httpx.codes.NOT_FOUND:
+                    break
         except httpx.HTTPError as error:
             return described(error)
-        return "" if response.status_code == httpx.codes.OK else f"/health says {response.status_code}"
+        return "" if response.status_code == httpx.codes.OK else f"{path} says {response.status_code}"
 
     async def event_sources(self, engine: Engine) -> object:
         """What ``/kv_event_sources`` says; empty where an engine has no such path.

@@ -70,10 +70,13 @@ def test_how_an_engine_is_looked_at(engines):
         return await upstream.look(engine)
 
     assert ask(engines, work)[1] == ""
+    assert [path for _, path, _, _ in engines.asked] == ["/ready", "/health"]
     for answer, expected in (((503, {}), "/health says 503"), (httpx.ReadTimeout(""), "it does not answer in time")):
         engines.set("a", "/health", answer)
         assert ask(engines, work)[1] == expected
     assert "authorization" not in engines.asked[0][3]
+    engines.set("a", "/ready", (503, {}))
+    assert ask(engines, work)[1] == "/ready says 503"
 
 
 def test_what_the_router_asks_itself_has_its_own_key(engines):

@@ -100,7 +100,9 @@ class Translator:
         return found
 
     def _stored(self, event: BlockStored) -> StoredMessage:
-        extras = [[told for extra in one for told in _told(extra)] or None for one in event.extras]
+        extras = [
+            [told for extra in one for told in _told(extra)] or None for one in event.extras or [()] * len(event.keys)
+        ]
         return StoredMessage(
             block_hashes=list(event.keys),
             parent_block_hash=event.parent or None,
@@ -109,7 +111,7 @@ class Translator:
             lora_id=None,
             medium=MEDIUM,
             lora_name=None,
-            extra_keys=extras or None,
+            extra_keys=extras,
             group_idx=event.group,
             kv_cache_spec_kind=self._kinds[event.group],
             kv_cache_spec_sliding_window=self._windows[event.group],

@@ -73,7 +73,9 @@ def theirs(*events):
 
 def test_the_bytes_are_those_of_vllm():
     stored = BlockStored(group=0, keys=(b"a", b"b"), parent=b"", token_ids=(1, 2, 3, 4), block_size=2)
-    expected = VllmStored([b"a", b"b"], None, [1, 2, 3, 4], 2, None, "GPU", None, None, 0, "full_attention", None)
+    expected = VllmStored(
+        [b"a", b"b"], None, [1, 2, 3, 4], 2, None, "GPU", None, [None, None], 0, "full_attention", None
+    )
     assert wire(stored) == theirs(expected)
     removed = [BlockRemoved(group=1, key=b"a"), BlockRemoved(group=1, key=b"b"), BlockRemoved(group=0, key=b"c")]
     assert wire(*removed) == theirs(VllmRemoved([b"a", b"b"], "GPU", 1), VllmRemoved([b"c"], "GPU", 0))
