@@ -76,7 +76,7 @@ def remote_of(params: Mapping[str, Any] | None) -> Remote | None:
     except msgspec.ValidationError as error:
         raise ParameterError(FIELD, f"{error}: {advice}") from None
     if len(remote.remote_ranks) != remote.tp_size or remote.remote_num_tokens < 1:
-        raise ParameterError(FIELD, f"tp_size must be the number of remote_ranks, with tokens to take: {advice}")
+        raise ParameterError(FIELD, f"tp_size ranks and 1 remote_num_tokens at least must be there: {advice}")
     return remote
 
 

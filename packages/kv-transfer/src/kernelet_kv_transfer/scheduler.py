@@ -99,7 +99,8 @@ class PrefillDecodeScheduler(SchedulerSide):
     ) -> Handover:
         self.abort(request)
         tokens = request.num_prompt_tokens
-        if not (self.context.saves and asks_for_handover(request.kv_transfer_params)) or num_computed_tokens < tokens:
+        wanted = self.context.saves and asks_for_handover(request.kv_transfer_params)
+        if not wanted or request.finish_reason in {"abort", "error"} or num_computed_tokens < tokens:
             return Handover()
         if not any(block_ids):
             return Handover()
