@@ -44,6 +44,7 @@ __all__ = [
     "Later",
     "ScheduledKV",
     "SchedulerSide",
+    "SchedulerWatch",
     "Ticket",
     "TransferResults",
     "WorkerSide",
@@ -202,7 +203,26 @@ class KVConnectorContext:
         return self.role != "producer"
 
 
-class SchedulerSide(ABC):
+class SchedulerWatch(ABC):  # noqa: B024 - nothing of it is needed
+    """What a ``SchedulerSide`` hears, and may leave out."""
+
+    def on_new_request(self, request: KVRequest) -> None:
+        """A request came in."""
+
+    def request_preempted(self, request: KVRequest) -> None:
+        """A request loses its blocks, also those that hold what was loaded; it will be asked about again."""
+
+    def update_connector_output(self, outputs: Sequence[bytes]) -> None:
+        """What ``WorkerSide.build_connector_worker_meta`` gave, by rank, where any gave something."""
+
+    def reset_cache(self) -> None:
+        """Forgets what this connector's own store has for this engine, where it can."""
+
+    def shutdown(self) -> None:
+        """Ends, after the worker sides: what was saved is complete."""
+
+
+class SchedulerSide(SchedulerWatch, ABC):
     """Decides what is loaded and saved; in the engine's process, on its thread. Nothing in here may wait."""
 
     def __init__(self, settings: Settings, context: KVConnectorContext) -> None:
@@ -216,9 +236,6 @@ class SchedulerSide(ABC):
         Raises:
             ParameterError: naming the key.
         """
-
-    def on_new_request(self, request: KVRequest) -> None:
-        """A request came in."""
 
     @abstractmethod
     def get_num_new_matched_tokens(self, request: KVRequest, num_computed_tokens: int) -> Ticket | Later | None:
@@ -259,9 +276,6 @@ class SchedulerSide(ABC):
     def build_connector_meta(self, step: KVStep) -> bytes:
         """What every worker of the connector is told with a step: once a step, empty ones too. May be empty."""
 
-    def request_preempted(self, request: KVRequest) -> None:
-        """A request loses its blocks, also those that hold what was loaded; it will be asked about again."""
-
     def request_finished(
         self, request: KVRequest, transfer: int, num_computed_tokens: int, block_ids: tuple[tuple[int, ...], ...]
     ) -> Handover:
@@ -275,18 +289,9 @@ class SchedulerSide(ABC):
         """
         return Handover()
 
-    def update_connector_output(self, outputs: Sequence[bytes]) -> None:
-        """What ``WorkerSide.build_connector_worker_meta`` gave, by rank, where any gave something."""
-
     def has_pending_work(self) -> bool:
         """Whether steps must go on though no request needs one."""
         return False
-
-    def reset_cache(self) -> None:
-        """Forgets what this connector's own store has for this engine, where it can."""
-
-    def shutdown(self) -> None:
-        """Ends, after the worker sides: what was saved is complete."""
 
 
 # --- the offer -----------------------------------------------------------------------------------

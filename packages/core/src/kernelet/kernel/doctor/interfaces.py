@@ -60,7 +60,8 @@ def check_model(target: object, protocol: type) -> None:
 
 
 def _methods(interface: type) -> Iterator[str]:
-    for name, member in vars(interface).items():
+    members = {name: member for one in reversed(interface.__mro__[:-1]) for name, member in vars(one).items()}
+    for name, member in members.items():
         function = getattr(member, "__func__", member)
         if inspect.isfunction(function) and (not name.startswith("_") or name in CALLED_TOO):
             yield name
