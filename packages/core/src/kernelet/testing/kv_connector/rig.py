@@ -365,6 +365,6 @@ class Rig:
 
     def close(self) -> None:
         """The engine stops."""
-        self.scheduler.shutdown()
         for worker in self.workers:
             worker.shutdown()
+        self.scheduler.shutdown()
