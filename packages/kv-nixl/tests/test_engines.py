@@ -1,0 +1,34 @@
+"""Prefill and decode in two processes over NIXL."""
+
+from __future__ import annotations
+
+import pytest
+from kv_pairs import PARTS, Pair, ends_well, one_loses_its_process, one_stops, requests_are_aborted
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    pytest.importorskip("nixl", reason="NIXL is not installed", exc_type=ImportError)
+    made = Pair(tmp_path_factory.mktemp("pair"), "kv-nixl")
+    yield made
+    made.close()
+
+
+def test_same_text_when_all_is_well_aborted_or_the_other_is_gone(pair):
+    pair.loads()
+    requests_are_aborted(pair, 6)
+    one_loses_its_process(pair, "prefill", 3)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("who", ["prefill", "decode"])
+@pytest.mark.parametrize("what", [one_loses_its_process, one_stops])
+def test_at_every_part(pair, what, who, part):
+    what(pair, who, part)
+
+
+@pytest.mark.long
+def test_300_aborted(pair):
+    requests_are_aborted(pair, 300)
+    ends_well(pair)

@@ -1,0 +1,222 @@
+"""Two engines in processes of their own, of which one prefills and one decodes; and what may happen to them on the way."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from tiny_models import full
+
+PATIENCE = 180
+BLOCK = 16
+CONTEXT = 256
+"""Tokens of the longest request, which takes the whole pool: a block that leaked would be missed."""
+SECONDS = 4
+"""Deadline of a load, and of a lease that nobody reads."""
+PARTS = 8
+
+
+class Engine:
+    """A child process; ``answer`` waits for what it says under an id."""
+
+    def __init__(self, folder, model, connector, role, **settings):
+        options = {
+            "model": os.fspath(model),
+            "dtype": "float32",
+            "max_model_len": CONTEXT,
+            "num_blocks": CONTEXT // BLOCK + 1,
+            "block_size": BLOCK,
+            "enable_prefix_caching": False,
+            "kv_connector": [connector],
+            "kv_role": role,
+            "kv_load_timeout": SECONDS,
+            "set": {
+                "platform-cpu": {"threads": 1},
+                settings.pop("plugin", connector): {"lease": SECONDS, "after_part": "__main__:after_part", **settings},
+            },
+        }
+        self.log = folder / f"{role}.log"
+        program = Path(__file__).with_name("kv_engine.py")
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, program, json.dumps(options)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        self._answers = {}
+        self._lock = threading.Lock()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def tell(self, **command):
+        self.process.stdin.write(json.dumps(command) + "\n")
+        self.process.stdin.flush()
+
+    def answer(self, name):
+        try:
+            return self._of(name).get(timeout=PATIENCE)
+        except queue.Empty:
+            raise AssertionError(f"no answer to {name}: {self.log.read_text()[-3000:]}") from None
+
+    def ask(self, name="", **command):
+        self.tell(**command)
+        return self.answer(name or command["id"])
+
+    def signal(self, number):
+        os.kill(self.process.pid, number)
+
+    def end(self):
+        """As it should end."""
+        self.process.stdin.close()
+        assert self.process.wait(PATIENCE) == 0, self.log.read_text()[-3000:]
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(PATIENCE)
+        for stream in (self.process.stdin, self.process.stdout):
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
+
+    def _of(self, name):
+        with self._lock:
+            return self._answers.setdefault(name, queue.Queue())
+
+    def _read(self):
+        with contextlib.suppress(ValueError):
+            for line in self.process.stdout:
+                if line.startswith("{"):
+                    told = json.loads(line)
+                    self._of(told["id"]).put(told)
+
+
+class Pair:
+    """Both, and what they are asked."""
+
+    def __init__(self, folder, connector, **settings):
+        self._make = lambda role: Engine(folder, self._model, connector, role, **settings)
+        self._model = full(folder / "model")
+        self._numbers = itertools.count()
+        self.prefill, self.decode = self._make("producer"), self._make("consumer")
+        for engine in (self.prefill, self.decode):
+            engine.answer("ready")
+
+    def prompt(self, tokens=100):
+        number = next(self._numbers)
+        return [2 + (number * 37 + index * index * 11 + index * 3) % 200 for index in range(tokens)]
+
+    def hand_over(self, prompt):
+        """Prefills; returns ``kv_transfer_params`` of the answer."""
+        params = {"do_remote_decode": True, "do_remote_prefill": False}
+        name = f"prefill-{next(self._numbers)}"
+        told = self.prefill.ask(do="generate", id=name, prompt=prompt, max_tokens=1, params=params)
+        assert told["params"]["do_remote_prefill"], told
+        return told["params"]
+
+    def start(self, prompt, params=None, max_tokens=8):
+        """Begins to decode; returns the id."""
+        name = f"decode-{next(self._numbers)}"
+        self.decode.tell(do="generate", id=name, prompt=prompt, max_tokens=max_tokens, params=params)
+        return name
+
+    def tokens(self, prompt, params=None):
+        told = self.decode.answer(self.start(prompt, params))
+        assert "error" not in told, told
+        return told["tokens"]
+
+    def hits(self):
+        return self.decode.ask("stats", do="stats")["hits"]
+
+    def loads(self, prompt=None):
+        """A prompt goes over, and its text is that of one engine."""
+        prompt = prompt or self.prompt()
+        alone, before = self.tokens(prompt), self.hits()
+        assert self.tokens(prompt, self.hand_over(prompt)) == alone
+        hits = self.hits() - before
+        assert hits == len(prompt) - 1, self.decode.log.read_text()[-3000:]
+
+    def fills(self, engine):
+        """The engine has all its blocks: a request that needs each of them is served."""
+        name = f"whole-{next(self._numbers)}"
+        told = engine.ask(do="generate", id=name, prompt=self.prompt(CONTEXT - 2), max_tokens=2)
+        assert len(told["tokens"]) == 2, told
+
+    def baseline(self):
+        self.fills(self.prefill)
+        self.fills(self.decode)
+
+    def restart(self, role):
+        """Of an engine that was killed."""
+        engine = self._make("producer" if role == "prefill" else "consumer")
+        engine.answer("ready")
+        setattr(self, role, engine)
+
+    def close(self):
+        for engine in (self.prefill, self.decode):
+            with contextlib.suppress(ProcessLookupError):
+                engine.signal(signal.SIGCONT)
+            engine.kill()
+
+
+def one_loses_its_process(pair, who, part):
+    """A process is killed after a part, and started again."""
+    prompt = pair.prompt()
+    alone, params, victim = pair.tokens(prompt), pair.hand_over(prompt), getattr(pair, who)
+    pair.decode.ask("armed", do="arm", part=part, process=victim.process.pid, signal=signal.SIGKILL)
+    name = pair.start(prompt, params)
+    if who == "prefill":
+        assert pair.decode.answer(name)["tokens"] == alone
+    victim.process.wait(PATIENCE)
+    pair.fills(pair.decode if who == "prefill" else pair.prefill)
+    victim.kill()
+    pair.restart(who)
+    pair.loads()
+    pair.baseline()
+
+
+def one_stops(pair, who, part):
+    """A process is stopped after a part, beyond the deadline, and goes on then."""
+    prompt = pair.prompt()
+    alone, params, victim = pair.tokens(prompt), pair.hand_over(prompt), getattr(pair, who)
+    pair.decode.ask("armed", do="arm", part=part, process=victim.process.pid, signal=signal.SIGSTOP)
+    name = pair.start(prompt, params)
+    if who == "prefill":
+        assert pair.decode.answer(name)["tokens"] == alone
+        victim.signal(signal.SIGCONT)
+    else:
+        os.waitid(os.P_PID, victim.process.pid, os.WSTOPPED)
+        pair.fills(pair.prefill)  # its blocks come back while the reader sleeps
+        victim.signal(signal.SIGCONT)
+        assert pair.decode.answer(name)["tokens"] == alone
+    pair.loads()
+    pair.baseline()
+
+
+def requests_are_aborted(pair, count):
+    """Each somewhere in its transfer, or before or after; then both engines are as before."""
+    names = []
+    for index in range(count):
+        prompt = pair.prompt()
+        name = pair.start(prompt, pair.hand_over(prompt))
+        if index % 3:
+            threading.Event().wait(index % 7 / 400)
+        pair.decode.tell(do="abort", id=name)
+        names.append(name)
+    ends = {pair.decode.answer(name).get("reason") for name in names}
+    assert "abort" in ends <= {"abort", "length"}
+    pair.loads()
+    pair.baseline()
+
+
+def ends_well(pair):
+    """Both end by themselves, without an error."""
+    for engine in (pair.prefill, pair.decode):
+        engine.end()
