@@ -16,6 +16,7 @@ from kernelet.contracts.attention import Attention
 from kernelet.contracts.cache import EvictionPolicy, GroupManager
 from kernelet.contracts.executor import Communicator, Executor, SchedulingPolicy
 from kernelet.contracts.io import IOProcessor
+from kernelet.contracts.kv import SchedulerSide, WorkerSide
 from kernelet.contracts.model import ModelSource, WeightReader
 from kernelet.contracts.op import WeightKernel
 from kernelet.contracts.platform import Device, PlatformConfig
@@ -33,6 +34,7 @@ HOW_TO = (
     "cache",
     "executor",
     "io",
+    "kv",
     "life-cycle",
     "model",
     "op",
@@ -58,10 +60,12 @@ INTERFACES = (
     ModelSource,
     PlatformConfig,
     SchedulingPolicy,
+    SchedulerSide,
     Server,
     StatLogger,
     WeightKernel,
     WeightReader,
+    WorkerSide,
 )
 PARSERS = {
     "python": lambda text: compile(text, "<block>", "exec", dont_inherit=True),
