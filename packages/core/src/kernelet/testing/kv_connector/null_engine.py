@@ -22,7 +22,7 @@ from kernelet.testing.kv_connector.requests import IDENTITY
 from kernelet.testing.null.batch import Batch, HeldRequest
 from kernelet.testing.null.harness import NO_PLUGINS, NullExecutor
 from kernelet.testing.null.store import GroupStore
-from kernelet.testing.null.tokens import mix
+from kernelet.testing.null.tokens import extend, mix
 from kernelet.testing.null.worker import NullWorker
 from kernelet.testing.offered import Offered
 from kernelet.worker.kv_transfer.sides import WorkerSides
@@ -131,7 +131,7 @@ class ReadingWorker(NullWorker):
         taint = 0
         for is_there, expected in zip(found, held.digests[first:end], strict=True):
             if is_there != expected:
-                taint = mix(taint ^ is_there ^ expected)
+                taint = extend(taint, is_there ^ expected)
         return taint
 
 
