@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
-import socket
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import httpx
-import probe_plugin
 import pytest
+from route_processes import WAIT, Process, until
 
 from kernelet.testing.null.model import null_config, write_model
 
-WAIT = 120
 ENGINE = {
     "KERNELET_PLUGINS": "core,server-openai,probe_plugin:plugin",
     "KERNELET_PLATFORM": "null",
@@ -26,32 +19,6 @@ ENGINE = {
 }
 ROUTER = {"KERNELET_PLUGINS": "core,router-prefix", "KERNELET_SET": "router-prefix.health_interval=0.2"}
 PATH = "/v1/completions"
-
-
-class Process:
-    """A command that listens on a port."""
-
-    def __init__(self, log, env, *arguments):
-        self._log = log
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            port = taken.getsockname()[1]
-        self.url = f"http://127.0.0.1:{port}"
-        path = os.pathsep.join([str(Path(probe_plugin.__file__).parent), os.environ.get("PYTHONPATH", "")])
-        with log.open("wb") as output:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "kernelet.cli", *map(str, arguments), "--port", str(port)],
-                env={**os.environ, **env, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
-                stdout=output,
-                stderr=output,
-            )
-
-    def check(self):
-        assert self.process.poll() is None, self._log.read_text(errors="replace")
-
-    def end(self, number=signal.SIGTERM):
-        if self.process.poll() is None:
-            self.process.send_signal(number)
-        return self.process.wait(WAIT)
 
 
 @pytest.fixture(scope="module")
@@ -85,13 +52,6 @@ def heard(client, processes):
         return all(engine["kv_events"] for engine in client.get("/engines").json())
     except httpx.TransportError:
         return False
-
-
-def until(condition):
-    deadline = time.monotonic() + WAIT
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def complete(client, prompt, **fields):
@@ -144,7 +104,8 @@ def test_what_is_wrong_the_engine_says(world):
 
 def test_a_client_that_goes_away_ends_its_request(world):
     _, _, client = world
-    with client.stream("POST", PATH, json={"prompt": "abc", "max_tokens": 4000, "stream": True}) as reply:
+    body = {"prompt": "abc", "max_tokens": 4000, "stream": True, "ignore_eos": True}
+    with client.stream("POST", PATH, json=body) as reply:
         next(reply.iter_raw())
         assert sum(engine["open_requests"] for engine in client.get("/engines").json()) == 1
     until(lambda: not sum(engine["open_requests"] for engine in client.get("/engines").json()))
