@@ -100,7 +100,7 @@ class CacheManager:
     def block_lists(self, request: Request) -> tuple[tuple[int, ...], ...]:
         """The request's block list of each group, empty where it holds none; the same object until it changes."""
         tables = self._tables.get(request.request_id)
-        return tuple(() for _ in self._groups) if tables is None else tables.frozen
+        return tuple(() for _ in self._groups) if tables is None else tables.freeze()
 
     def holds(self, request: Request) -> bool:
         """Whether a request holds blocks."""

@@ -67,19 +67,19 @@ class RequestTables:
 
     Attributes:
         generation: Number of prefix resets when it took its first block; a later reset keeps it out of the index.
+        frozen: What ``freeze`` made.
     """
 
     groups: tuple[GroupTable, ...]
     generation: int
-    _frozen: tuple[tuple[int, ...], ...] | None = None
+    frozen: tuple[tuple[int, ...], ...] | None = None
 
-    @property
-    def frozen(self) -> tuple[tuple[int, ...], ...]:
+    def freeze(self) -> tuple[tuple[int, ...], ...]:
         """The block list of each group, made anew only after ``changed``."""
-        if self._frozen is None:
-            self._frozen = tuple(tuple(table.block_ids) for table in self.groups)
-        return self._frozen
+        if self.frozen is None:
+            self.frozen = tuple(tuple(table.block_ids) for table in self.groups)
+        return self.frozen
 
     def changed(self) -> None:
         """Blocks were added or dropped."""
-        self._frozen = None
+        self.frozen = None

@@ -119,8 +119,7 @@ LATER = Later.LATER
 """The connector does not know yet: it is asked again at the next steps, until the deadline."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ScheduledKV:
+class ScheduledKV(msgspec.Struct, frozen=True, kw_only=True):
     """What one request computes in a step.
 
     Attributes:

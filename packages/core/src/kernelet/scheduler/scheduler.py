@@ -128,8 +128,9 @@ class Scheduler:
         ]
 
     def fail_all(self, message: str) -> list[EngineOutput]:
-        """Ends every request with an error and forgets the steps in flight; KV connectors are not told any more."""
-        self._remote = None
+        """Ends every request with an error and forgets the steps in flight; KV connectors hear only of their own."""
+        if self._remote is not None:
+            self._remote.abandon()
         self._in_flight.clear()
         self._released.clear()
         return [self._end(request, FinishReason.ERROR, message) for request in self._requests]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kernelet.cache.manager import CacheManager
 from kernelet.config.kv import FAIL, KVTransferConfig
-from kernelet.contracts.kv import LATER, Later
+from kernelet.contracts.kv import LATER, Later, ScheduledKV
+from kernelet.contracts.steps import ScheduledRequest
 from kernelet.errors import RequestFailedError
 from kernelet.request.request import Request
 from kernelet.scheduler.kv.connectors import Connector, Connectors, Promise
@@ -82,24 +83,35 @@ class Loads:
     holders: set[Request] = field(default_factory=set)
     spoiled: list[str] = field(default_factory=list)
     begun: dict[str, list[Load]] = field(default_factory=dict)
-    _remote: dict[str, RemoteRequest] = field(default_factory=dict)
+    _remote: dict[Request, RemoteRequest] = field(default_factory=dict)
     _open: dict[int, RemoteRequest] = field(default_factory=dict)
 
     def track(self, request: Request, view: KVView) -> None:
         """A request came in."""
-        self._remote[request.request_id] = RemoteRequest(request=request, view=view)
+        self._remote[request] = RemoteRequest(request=request, view=view)
 
-    def view(self, request: Request) -> KVView:
-        """What connectors see of it."""
-        return self._remote[request.request_id].view
+    def scheduled(self, entries: Iterable[tuple[Request, ScheduledRequest]]) -> tuple[ScheduledKV, ...]:
+        """What connectors see of a step: not what it computes of requests that are being loaded."""
+        found = []
+        for request, entry in entries:
+            remote = self._remote[request]
+            if remote.load is None:
+                one = ScheduledKV(
+                    request=remote.view,
+                    num_computed_tokens=entry.num_computed_tokens,
+                    num_scheduled_tokens=entry.num_tokens,
+                    block_ids=self.cache.block_lists(request),
+                )
+                found.append(one)
+        return tuple(found)
 
     def loading(self, request: Request) -> bool:
         """Whether a load of it is open."""
-        return self._remote[request.request_id].load is not None
+        return self._remote[request].load is not None
 
     def oldest(self) -> float | None:
         """Since when the request waits that waits longest for a connector."""
-        waits = [self._remote[one.request_id].since for one in self.requests.remote]
+        waits = [self._remote[one].since for one in self.requests.remote]
         return min((since for since in waits if since is not None), default=None)
 
     @property
@@ -111,7 +123,7 @@ class Loads:
 
     def ask(self, request: Request, num_computed_tokens: int) -> Promise | Later | None:
         """What connectors have beyond the first tokens of a request that holds no blocks."""
-        remote = self._remote[request.request_id]
+        remote = self._remote[request]
         if remote.missed or hit_limit(request) is not None or num_computed_tokens >= request.num_tokens - 1:
             return None
         remote.asked = True
@@ -122,7 +134,7 @@ class Loads:
 
     def nothing(self, request: Request) -> None:
         """A request starts without a load."""
-        remote = self._remote[request.request_id]
+        remote = self._remote[request]
         self._asked(remote, request.num_computed_tokens)
         remote.spent = 0.0
         self.connectors.settle(remote.view)
@@ -136,7 +148,7 @@ class Loads:
             start: Tokens that are there already.
             step: The number of this step, for a sync load.
         """
-        remote = self._remote[request.request_id]
+        remote = self._remote[request]
         load = Load(
             number=self.new_number(),
             connector=promise.connector,
@@ -163,7 +175,7 @@ class Loads:
         """Asks again where the answer was LATER, and ends what takes too long."""
         now = self.clock()
         for request in self.requests.remote:
-            remote = self._remote[request.request_id]
+            remote = self._remote[request]
             assert remote.since is not None, f"{request.request_id} waits for nothing"
             if now - remote.since >= self.config.load_timeout:
                 self._expire(remote)
@@ -193,7 +205,7 @@ class Loads:
 
     def lose(self, request: Request) -> None:
         """A request is about to lose its blocks, and will be asked about again."""
-        remote = self._remote[request.request_id]
+        remote = self._remote[request]
         if remote.load is not None:
             self._cut(remote)
         self.holders.discard(request)
@@ -201,7 +213,7 @@ class Loads:
 
     def forget(self, request: Request) -> KVView:
         """A request ends, and has its blocks still."""
-        remote = self._remote.pop(request.request_id)
+        remote = self._remote.pop(request)
         if remote.load is not None:
             self._cut(remote)
         self.holders.discard(request)

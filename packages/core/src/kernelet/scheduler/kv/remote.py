@@ -10,7 +10,7 @@ from typing import Any
 from kernelet.cache.keys import stream_root
 from kernelet.cache.manager import CacheManager
 from kernelet.config.kv import KVTransferConfig
-from kernelet.contracts.kv import KVIdentity, KVStep, Later, ScheduledKV
+from kernelet.contracts.kv import KVIdentity, KVStep, Later
 from kernelet.contracts.kv_steps import KVPlan, KVReport, decode, encode
 from kernelet.contracts.steps import ScheduledRequest
 from kernelet.request.request import Request
@@ -80,6 +80,7 @@ class RemoteKV:
         }
         self._loads = Loads(requests=requests, fail=fail, **shared)
         self._handovers = Handovers(**shared)
+        self._abandoned = False
         self._preempted: list[str] = []
         self._finished: list[str] = []
 
@@ -134,6 +135,8 @@ class RemoteKV:
         Raises:
             RequestFailedError: what it computed could not be handed over.
         """
+        if self._abandoned:
+            return None
         self._finished.append(request.request_id)
         return self._handovers.begin(request, self._loads.forget(request))
 
@@ -220,16 +223,7 @@ class RemoteKV:
         """What a step tells the workers of each connector."""
         out = KVStep(
             step=step,
-            scheduled=tuple(
-                ScheduledKV(
-                    request=self._loads.view(request),
-                    num_computed_tokens=entry.num_computed_tokens,
-                    num_scheduled_tokens=entry.num_tokens,
-                    block_ids=self._cache.block_lists(request),
-                )
-                for request, entry in scheduled
-                if not self._loads.loading(request)
-            ),
+            scheduled=self._loads.scheduled(scheduled),
             preempted=tuple(self._preempted),
             finished=tuple(self._finished),
         )
@@ -283,6 +277,10 @@ class RemoteKV:
         }
 
     # --- the end ---------------------------------------------------------------------------------
+
+    def abandon(self) -> None:
+        """The engine has failed: of requests that end connectors are not told any more."""
+        self._abandoned = True
 
     def reset_cache(self) -> None:
         """What connectors keep is forgotten."""

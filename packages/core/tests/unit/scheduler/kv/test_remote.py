@@ -154,6 +154,17 @@ def test_a_connector_that_fails_fails_its_request(world):
     assert world.num_free == [100]
 
 
+def test_an_engine_that_failed_ends_its_connectors_only(world):
+    world.side.answers["a"] = 4
+    world.add("a", 6)
+    world.step()
+    (output,) = world.scheduler.fail_all("it broke")
+    assert output.error == "it broke"
+    world.scheduler.close()
+    assert world.side.did("finished") == []
+    assert world.side.calls[-1] == ("shutdown",)
+
+
 def test_the_end(world):
     world.scheduler.reset_connectors()
     world.scheduler.close()
