@@ -63,21 +63,18 @@ class LMCacheServer:
             return
         log.warning("kv-lmcache: the server ended with %s, another one is started", self._process.returncode)
         self._died = time.monotonic()
-        self._clean()
+        self._end()
         self._process = self._start()
 
     def stop(self) -> None:
         """When it returns, the server has written its files and is gone."""
-        stdin = self._process.stdin
-        assert stdin is not None
-        stdin.close()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
         try:
             self._process.wait(PATIENCE + AGAIN)
         except subprocess.TimeoutExpired:
             log.warning("kv-lmcache: the server did not end, it is killed")
-            self._process.kill()
-            self._process.wait()
-        self._clean()
+        self._end()
 
     def _start(self) -> subprocess.Popen[bytes]:
         python = str(self._settings["python"] or "") or sys.executable
@@ -95,17 +92,19 @@ class LMCacheServer:
                 return
             time.sleep(0.1)
         code = self._process.poll()
-        self._process.kill()
-        self._process.wait()
-        self._clean()
+        self._end()
         why = f"did not answer in {patience:g} s" if code is None else f"ended with {code}"
         raise ConfigError(
             f"the server of kv-lmcache {why}, see its message above; is lmcache installed "
             "(pip install kernelet-kv-lmcache[lmcache], or --set kv-lmcache.python=/path/to/its/python)?"
         )
 
-    def _clean(self) -> None:
-        """Shared memory that a killed server has left."""
+    def _end(self) -> None:
+        """Kills it where it has not ended, and takes away the shared memory that a killed server has left."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.kill()
+        self._process.wait()
         (SHARED / self._shared).unlink(missing_ok=True)
 
 

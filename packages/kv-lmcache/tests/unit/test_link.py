@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import queue
+import subprocess
+import sys
+from functools import partial
+
+import pytest
+
+from kernelet_kv_lmcache import link as module
+from kernelet_kv_lmcache.link import Link, environment
+from kernelet_kv_lmcache.wire import Answer, Lookup, Setup
+
+SETUP = Setup("tcp://here:1", "name", 0, 1, 8, 4, 0, 1.0)
+ECHO = """
+import socket, sys, msgspec
+from kernelet_kv_lmcache.wire import *
+sock = socket.socket(fileno=int(sys.argv[1]))
+for data in receive(sock):
+    message = msgspec.msgpack.decode(data, type=Message)
+    if isinstance(message, Lookup) and message.session == "die":
+        break
+    send(sock, State(True, 8) if isinstance(message, Setup) else Answer(message.number, len(message.keys)))
+"""
+
+
+@pytest.fixture
+def link(monkeypatch):
+    """A link to a process that answers every lookup, or dies of it."""
+    monkeypatch.setattr(module, "AGAIN", 0.05)
+    told = queue.SimpleQueue()
+
+    def start(sock, memory):
+        arguments = [sys.executable, "-c", ECHO, str(sock.fileno())]
+        return subprocess.Popen(arguments, pass_fds=(sock.fileno(), memory))
+
+    made = Link(start, told.put)
+    made.told = told
+    yield made
+    made.close(60)
+
+
+def ask(link, session):
+    return link.call(lambda number: Lookup(number, session, [b"k" * 32])).result(60)
+
+
+def test_before_there_is_a_server_everything_is_a_miss(link):
+    assert ask(link, "s").count == 0
+
+
+def test_an_agent_that_dies_is_a_miss_and_is_started_again(link):
+    link.setup(SETUP)
+    assert link.told.get(timeout=60).alive
+    assert ask(link, "s").count == 1
+    assert ask(link, "die").count == 0
+    gone = link.told.get(timeout=60)
+    assert not gone.alive
+    assert "its process ended" in gone.reason
+    assert link.told.get(timeout=60).alive, "the next one is told the setup too"
+    assert ask(link, "s").count == 1
+
+
+def test_numbers_are_not_mixed_up(link):
+    link.setup(SETUP)
+    futures = [link.call(partial(Lookup, session="s", keys=[b"k" * 32] * count)) for count in range(9)]
+    assert [future.result(60).count for future in futures] == list(range(9))
+    assert all(isinstance(future.result(), Answer) for future in futures)
+
+
+@pytest.mark.parametrize("telemetry, said", [(False, "false"), (True, "true")])
+def test_telemetry_is_off_unless_it_is_asked_for(monkeypatch, telemetry, said):
+    monkeypatch.setenv("LMCACHE_TRACK_USAGE", "maybe")
+    monkeypatch.setenv("LMCACHE_LOG_LEVEL", "DEBUG")
+    found = environment(telemetry=telemetry)
+    assert found["LMCACHE_TRACK_USAGE"] == said
+    assert found["LMCACHE_LOG_LEVEL"] == "DEBUG", "what the operator says stays"
