@@ -1,4 +1,4 @@
-"""Two engines in processes of their own, of which one prefills and one decodes; and what may happen to them on the way."""
+"""Two engines in processes of their own, one prefills and one decodes, and what may happen to them on the way."""
 
 from __future__ import annotations
 
