@@ -3,7 +3,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import msgspec
 import pytest
+from kv_world import IDENTITY, Side
 
 from kernelet.cache.events import AllBlocksCleared
 from kernelet.cache.eviction import LRUPolicy
@@ -11,12 +13,17 @@ from kernelet.cache.groups import FullGroupManager, SlidingWindowGroupManager
 from kernelet.config import CacheConfig, SchedulerConfig
 from kernelet.contracts.cache import CachePolicyOffer, CacheSpecOffer
 from kernelet.contracts.executor import SchedulerOffer
+from kernelet.contracts.kv import LATER
+from kernelet.contracts.kv_steps import KVReport, encode
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.plugins import Choice, Owned
 from kernelet.contracts.sampling import SamplerParams
-from kernelet.engine.core import EngineCore
+from kernelet.engine.core import POLL_SECONDS, EngineCore
+from kernelet.engine.kv.making import MadeConnectors
 from kernelet.errors import EngineDeadError, PromptError
 from kernelet.request.status import FinishReason
+from kernelet.scheduler.kv.connectors import Connector
+from kernelet.scheduler.kv.remote import KVSetup
 from kernelet.scheduler.policies import PriorityPolicy
 from kernelet.testing.null.harness import null_core, null_engine_config, null_request
 from kernelet.testing.null.tokens import generate
@@ -212,3 +219,56 @@ def test_policies_of_plugins():
     core.add_request(null_request("late", [1], 1, priority=2))
     core.add_request(null_request("urgent", [1], 1, priority=1))
     assert [output.request_id for output in core.step()] == ["urgent"]
+
+
+def with_connector(side, **options):
+    """A core whose executor knows no connector: it tells nothing of any transfer."""
+    core, executor = make(**options)
+    told = {"c0": [encode(KVReport())]}
+    sample = executor.sample
+    executor.sample = lambda plan: msgspec.structs.replace(sample(plan), extensions=told)
+    setup = KVSetup(connectors=[Connector(name="c0", side=side)], identity=IDENTITY)
+    core.connect(MadeConnectors(setup=setup, sides=[("p", side)]))
+    return core, executor
+
+
+def test_steps_that_only_ask_go_out_slowly():
+    side, pauses = Side(), []
+    side.answers["a"] = LATER
+    core, _ = with_connector(side, pause=pauses.append)
+    core.add_request(null_request("a", [1, 2, 3], 2))
+    core.step()
+    assert pauses == [], "the first goes out at once"
+    core.step()
+    core.step()
+    assert pauses == [POLL_SECONDS] * 2
+    side.answers.clear()
+    core.step()
+    assert len(pauses) == 2, "something is computed"
+    drain(core)
+    assert core.take_finished()[0].num_output_tokens == 2
+
+
+def test_connectors_come_and_go():
+    side = Side()
+    core, _ = with_connector(side)
+    assert core.selected == [("p", side)]
+    core.reset_prefix_cache()
+    assert side.calls == []
+    core.reset_prefix_cache(external=True)
+    core.disconnect()
+    assert (side.calls, core.selected) == ([("reset",), ("shutdown",)], [])
+    core.add_request(null_request("a", [1, 2, 3], 2))
+    drain(core)
+    assert not side.did("new")
+
+
+def test_an_engine_that_waits_for_a_connector_is_not_done():
+    side = Side()
+    side.pending = True
+    core, _ = with_connector(side, pause=lambda seconds: None)
+    assert core.has_unfinished() and core.can_step()
+    core.step()
+    side.pending = False
+    assert not core.has_unfinished()
+    assert not core.can_step()
