@@ -20,7 +20,7 @@ class TestPackage(PackageSuite):
 
 
 class TestKVTransfer(KVConnectorSuite):
-    capabilities = KVConnectorCapabilities(keeps=False, producer_params={TO_DECODE: True}, world_sizes=(1, 2))
+    capabilities = KVConnectorCapabilities(keeps=False, producer_params={TO_DECODE: True}, examples=8)
 
     @pytest.fixture
     def offered(self) -> Offered[KVConnectorOffer]:
