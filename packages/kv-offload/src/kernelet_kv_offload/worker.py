@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Mapping
+from functools import partial
 
 import msgspec
 from torch import Tensor
@@ -15,6 +15,7 @@ from kernelet.contracts.kv import KVWorkerContext, TransferResults, WorkerSide
 from kernelet.contracts.offer import Settings
 from kernelet_kv_offload.chunks import Chunks
 from kernelet_kv_offload.disk import Disk, open_disk
+from kernelet_kv_offload.lane import Lane
 from kernelet_kv_offload.messages import Load, Loaded, Meta, Report, Save, Source, decode_meta, encode
 from kernelet_kv_offload.options import Options
 
@@ -37,11 +38,10 @@ class OffloadWorker(WorkerSide):
         self._meta = Meta()
         self._last_generation = 0
         self._refreshed = time.monotonic()
-        self._loader = ThreadPoolExecutor(1, "kv-offload-load")
-        self._writer = ThreadPoolExecutor(1, "kv-offload-write")
+        self._loader = Lane("kv-offload-load")
+        self._writer = Lane("kv-offload-write")
         self._lock = threading.Lock()
         """Guards all below."""
-        self._failure: Exception | None = None
         self._open: dict[int, bool] = {}
         """Loads that are not over, and whether they were cancelled."""
         self._waiting = 0
@@ -64,20 +64,20 @@ class OffloadWorker(WorkerSide):
             self._open.update((transfer, True) for transfer in transfers if transfer in self._open)
 
     def bind_connector_metadata(self, meta: bytes) -> None:
-        self._raise_failure()
+        self._check()
         self._meta = decode_meta(meta) if meta else Meta(self._meta.generation)
         if self._meta.generation != self._last_generation:
             self._last_generation = self._meta.generation
-            self._writer.submit(self._guarded, self._forget, self._meta.generation)
+            self._writer.submit(partial(self._forget, self._meta.generation))
         elif self._disk is not None and time.monotonic() - self._refreshed > self.refresh_seconds:
             self._refreshed = time.monotonic()
-            self._writer.submit(self._guarded, self._refresh, self._disk)
+            self._writer.submit(partial(self._refresh, self._disk))
 
     def start_load_kv(self) -> None:
         with self._lock:
             self._open.update((load.transfer, False) for load in self._meta.loads)
         for load in self._meta.loads:
-            self._loader.submit(self._guarded, self._load, load)
+            self._loader.submit(partial(self._load, load))
 
     def wait_for_save(self) -> None:
         for save in self._meta.saves:
@@ -89,7 +89,7 @@ class OffloadWorker(WorkerSide):
             self._write_later(save, chunk)
 
     def get_finished(self) -> TransferResults:
-        self._raise_failure()
+        self._check()
         with self._lock:
             received, self._received = self._received, {}
         return TransferResults(received=received)
@@ -118,8 +118,8 @@ class OffloadWorker(WorkerSide):
         return counts
 
     def shutdown(self) -> None:
-        self._loader.shutdown(cancel_futures=True)
-        self._writer.shutdown()
+        self._loader.close(drop=True)
+        self._writer.close()
         if self._disk is not None:
             self._disk.close()
             self._disk = None
@@ -138,18 +138,12 @@ class OffloadWorker(WorkerSide):
                 self._counts["skipped_writes"] += self._disk is not None
                 return
             self._waiting += 1
-        self._writer.submit(self._guarded, self._write, self._disk, save, chunk)
+        self._writer.submit(partial(self._write, self._disk, save, chunk))
 
-    def _guarded(self, work: Callable[..., None], *arguments: object) -> None:
-        """Runs on a thread; what it raises is raised in the next step."""
-        try:
-            work(*arguments)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the engine must know
-            self._failure = error
-
-    def _raise_failure(self) -> None:
-        if self._failure is not None:
-            raise self._failure
+    def _check(self) -> None:
+        """What failed on a thread fails the step."""
+        self._loader.check()
+        self._writer.check()
 
     # --- on the writer's thread ---------------------------------------------------------------
 

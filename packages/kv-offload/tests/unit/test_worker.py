@@ -54,8 +54,10 @@ def computed(rig, tokens=TOKENS):
 
 def threads_are_done(rig):
     for worker in rig.workers:
-        for pool in (worker._loader, worker._writer):
-            pool.submit(int).result(timeout=60)
+        for lane in (worker._loader, worker._writer):
+            done = threading.Event()
+            lane.submit(done.set)
+            assert done.wait(60)
     rig.step()
 
 
@@ -216,9 +218,9 @@ def test_what_fails_on_a_thread_is_raised_in_a_step(engine, tmp_path, monkeypatc
     rig = engine(path=str(tmp_path))
     computed(rig)
     threads_are_done(rig)
-    rig.workers[0]._writer.submit(rig.workers[0]._guarded, lambda: 1 / 0).result(timeout=60)
+    rig.workers[0]._writer.submit(lambda: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        rig.step()
+        threads_are_done(rig)
 
 
 def test_stats(engine, tmp_path):
