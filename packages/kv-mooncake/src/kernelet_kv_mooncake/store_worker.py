@@ -125,8 +125,8 @@ class StoreWorker(WorkerSide):
         with self._lock:
             if self._open.pop(fetch.transfer, None) is None:
                 return
+            self._counts.add("loads" if valid == fetch.end else "load_failures")
             self._received[fetch.transfer] = valid - fetch.start
-        self._counts.add("loads" if valid == fetch.end else "load_failures")
 
     def _get(self, chunk: Chunk) -> Tensor | None:
         size = bytes_for(self._pages.layouts, chunk.end - chunk.start)

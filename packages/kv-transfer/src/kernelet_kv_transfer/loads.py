@@ -197,9 +197,10 @@ class Loads:
 
     def _finish(self, running: Running, valid: int) -> None:
         load = running.load
+        whole = valid == load.end - load.start
         with self._lock:
             if self._running.pop(load.transfer, None) is None:
                 self._counts.add("loads_cancelled")
                 return
+            self._counts.add("loads" if whole else "load_failures")
             self._received[load.transfer] = valid
-        self._counts.add("loads" if valid == load.end - load.start else "load_failures")

@@ -223,4 +223,5 @@ def test_300_that_are_cancelled_leave_nothing_behind(make):
     assert consumer.received() == {1000: 20}
     check(producer, consumer, lease, load, 20)
     wait_for(lambda: len(producer.staging._free) == 2 and len(consumer.staging._free) == 2)
-    assert not len(producer.leases) and not consumer.loads._running
+    wait_for(lambda: not len(producer.leases))
+    assert not consumer.loads._running
