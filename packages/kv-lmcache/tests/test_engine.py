@@ -42,7 +42,7 @@ def computed():
     return []
 
 
-def engine(folder, connectors, block_size):
+def engine(folder, connectors, block_size, **others):
     own = {"spawn": True, "path": str(folder), "memory_gb": 0.25, "chunk_size": CHUNK, "start_timeout": PATIENCE}
     return LLM(
         "smollm2-135m",
@@ -52,7 +52,7 @@ def engine(folder, connectors, block_size):
         block_size=block_size,
         enable_prefix_caching=False,
         kv_connector=connectors,
-        set={"platform-cpu": {"threads": 1}, "kv-lmcache": own},
+        set={"platform-cpu": {"threads": 1}, "kv-lmcache": own, **others},
     )
 
 
@@ -108,7 +108,8 @@ def test_restart_in_a_composition_with_a_damaged_file(folder, computed, caplog):
     data = bytearray(files[0].read_bytes())
     data[len(data) // 2] ^= 1
     files[0].write_bytes(data)
-    with engine(folder, ["kv-offload", "kv-lmcache"], block_size=32) as llm, caplog.at_level(logging.WARNING):
+    offload = {"kv-offload": {"chunk_tokens": CHUNK}}
+    with engine(folder, ["kv-offload", "kv-lmcache"], 32, **offload) as llm, caplog.at_level(logging.WARNING):
         assert answer(llm) == computed
         loaded = llm.stats().external_hits
         assert caplog.text.count("is not what was stored") == 1

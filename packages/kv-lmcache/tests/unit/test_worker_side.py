@@ -9,7 +9,7 @@ from fake_lmcache import CHUNK, offered
 from kernelet.testing.kv_connector import KVConnectorCapabilities, KVConnectorSuite
 from kernelet.testing.kv_connector.scene import Scene
 
-CAPABILITIES = KVConnectorCapabilities(chunk=CHUNK, shared=True, persistent=True, patience=60.0)
+CAPABILITIES = KVConnectorCapabilities(chunk=CHUNK, shared=True, persistent=True, patience=60.0, examples=5)
 TOKENS = [9, *range(100, 100 + 3 * CHUNK)]
 
 
@@ -106,9 +106,11 @@ def test_a_store_that_is_not_there_at_first(scene_of, caplog):
         rig.finish(held)
     assert caplog.text.count("does not answer") <= 1
     store.alive = True
-    rig.wait()
+    rig.until(lambda: rig.scheduler._usable, "the store must be met once it is there")
     scene.put(rig, TOKENS)
-    scene.find(rig, [*TOKENS], None, known=0)
+    held, ticket = scene.find(rig, TOKENS, None, known=len(TOKENS))
+    rig.load(held, ticket)
+    rig.finish(held)
 
 
 def test_nothing_is_held_once_requests_are_over(scene_of):
