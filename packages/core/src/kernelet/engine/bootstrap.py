@@ -262,10 +262,11 @@ def start_core(configured: Configured, *, with_loggers: bool = True) -> RunningC
     """
     kernel, config = configured.kernel, configured.config
     owned = select_executor(kernel, config.parallel)
-    events = KVEvents(config.kv_events)
     executor: Executor = kernel.load(owned)(config, configured.platform, kernel)
+    events: KVEvents | None = None
     core: EngineCore | None = None
     try:
+        events = KVEvents(config.kv_events)
         plan = executor.start()
         if plan.cache is None:
             raise KerneletError(f"executor {owned.offer.name!r} returned a plan without cache groups: report it")
@@ -278,7 +279,8 @@ def start_core(configured: Configured, *, with_loggers: bool = True) -> RunningC
         kernel.lifecycle.engine_started()
     except BaseException:
         executor.shutdown()
-        events.close()
+        if events is not None:
+            events.close()
         if core is not None:
             core.disconnect()
         raise

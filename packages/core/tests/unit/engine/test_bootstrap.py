@@ -295,3 +295,14 @@ print(json.dumps(output.outputs[0].token_ids))
     from kernelet.testing.null.tokens import generate
 
     assert json.loads(done.stdout) == generate(list(b"hello"), SamplerParams(seed=0, temperature=0.0), 260, 3)
+
+
+def test_events_need_an_address_and_give_it_back(null_folder, tmp_path):
+    def start_with(**fields):
+        events = {"enable_kv_cache_events": True, "endpoint": f"ipc://{tmp_path}/e", **fields}
+        return start(configure(null_folder, kv_events_config=events))
+
+    with pytest.raises(ConfigError, match=r"--kv-events-config: endpoint .*choose another"):
+        start_with(endpoint=f"ipc://{tmp_path}/no/such/folder")
+    for _ in range(2):
+        start_with().close()
