@@ -63,7 +63,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if importlib.util.find_spec("lmcache") is None:
         pytest.skip("lmcache is not installed here")
     folder: Path = tmp_path_factory.mktemp("lmcache")
-    options = {"spawn": True, "chunk_size": CHUNK, "memory_gb": 0.0625, "path": str(folder)}
+    options = {"spawn": True, "chunk_size": CHUNK, "memory_gb": 0.0625, "path": str(folder), "start_timeout": 300.0}
     found = LMCacheServer(find_offer(PLUGIN, KVConnectorOffer, "kv-lmcache", **options).settings)
     yield found.url
     found.stop()
