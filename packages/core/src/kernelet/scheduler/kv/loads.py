@@ -173,17 +173,11 @@ class Loads:
 
     def poll(self) -> None:
         """Asks again where the answer was LATER, and ends what takes too long."""
-        now = self.clock()
         for request in self.requests.remote:
-            remote = self._remote[request]
-            assert remote.since is not None, f"{request.request_id} waits for nothing"
-            if now - remote.since >= self.config.load_timeout:
-                self._expire(remote)
-            elif remote.load is None:
-                hit = self.cache.lookup(request, hit_limit(request))
-                if self.ask(request, hit.num_tokens) is not LATER:
-                    remote.spent, remote.since = now - remote.since, None
-                    self.requests.unpark(request)
+            try:
+                self._look_after(self._remote[request], self.clock())
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is this request's alone
+                self.fail(request, error)
 
     def received(self, connector: Connector, rank: int, results: Mapping[int, int]) -> None:
         """A rank tells of loads; those that are over, unknown or another connector's are skipped."""
@@ -227,6 +221,17 @@ class Loads:
             yield name, [load for load in loads if load.number in self._open]
 
     # --- inside ----------------------------------------------------------------------------------
+
+    def _look_after(self, remote: RemoteRequest, now: float) -> None:
+        request = remote.request
+        assert remote.since is not None, f"{request.request_id} waits for nothing"
+        if now - remote.since >= self.config.load_timeout:
+            self._expire(remote)
+        elif remote.load is None:
+            hit = self.cache.lookup(request, hit_limit(request))
+            if self.ask(request, hit.num_tokens) is not LATER:
+                remote.spent, remote.since = now - remote.since, None
+                self.requests.unpark(request)
 
     def _over(self, remote: RemoteRequest, load: Load) -> None:
         """Every rank has told of a load."""

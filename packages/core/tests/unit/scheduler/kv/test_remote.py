@@ -154,6 +154,20 @@ def test_a_connector_that_fails_fails_its_request(world):
     assert world.num_free == [100]
 
 
+def test_a_connector_that_fails_later_fails_its_request(world):
+    def refuse(request, *arguments):
+        raise ZeroDivisionError("no")
+
+    world.side.answers["a"] = LATER
+    world.add("a", 6)
+    world.step()
+    world.side.get_num_new_matched_tokens = refuse
+    assert world.scheduler.schedule() is None
+    (output,) = world.scheduler.take_failed()
+    assert output.error == "ZeroDivisionError: no"
+    assert world.side.did("abort") == [("abort", "a")]
+
+
 def test_an_engine_that_failed_ends_its_connectors_only(world):
     world.side.answers["a"] = 4
     world.add("a", 6)
