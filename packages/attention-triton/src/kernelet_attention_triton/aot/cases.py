@@ -1,0 +1,148 @@
+"""What is compiled: kernels by shapes and forms, in the configurations that a target's table gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from kernelet_attention_triton import configurations
+from kernelet_attention_triton.configurations import Configuration, padded
+from kernelet_attention_triton.device.attend import JOINED, PARTS, WHOLE, attend, merge
+from kernelet_attention_triton.device.elements import E4M3FN, INT8, PLAIN
+from kernelet_attention_triton.device.rope import rope_write_kv
+from kernelet_attention_triton.device.write import write_kv
+from kernelet_attention_triton.targets import Target
+
+ELEMENTS = MappingProxyType({"": PLAIN.value, "e4m3fn": E4M3FN.value, "int8": INT8.value})
+STORED = MappingProxyType({"e4m3fn": "*u8", "int8": "*i8"})
+MODES = MappingProxyType({"prefill": WHOLE.value, "decode": PARTS.value, "invariant": JOINED.value})
+NUM_KV_HEADS, BLOCK_SIZE = 8, 16
+TYPES = MappingProxyType(
+    {
+        **dict.fromkeys(("qkv", "query", "key", "value", "sinks", "out"), "*elements"),
+        **dict.fromkeys(("scales", "part_sums", "part_stats", "cos", "sin"), "*fp32"),
+        **dict.fromkeys(("table", "tiles"), "*i32"),
+        **dict.fromkeys(("scale", "value_scale", "key_scale", "soft_cap"), "fp32"),
+        "slots": "*i64",
+    }
+)
+"""Of arguments; those that are not named are i32."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """A layer's.
+
+    Attributes:
+        head_size: Of a head.
+        group: Heads that share a key head.
+        dtype: Of queries, as the compiler calls it.
+        cache: Elements of the cache, where they are of another dtype.
+        features: Window, soft cap and sinks.
+        is_default: What a target must serve without spills.
+    """
+
+    head_size: int = 128
+    group: int = 4
+    dtype: str = "bf16"
+    cache: str = ""
+    features: bool = False
+    is_default: bool = False
+
+    @property
+    def itemsize(self) -> int:
+        return 4 if self.dtype == "fp32" else 2
+
+    def __str__(self) -> str:
+        extra = [self.cache] * bool(self.cache) + ["window, cap, sinks"] * self.features
+        return ", ".join((f"{self.dtype} {self.group} x {self.head_size}", *extra))
+
+
+SHAPES = (
+    Shape(is_default=True),
+    Shape(head_size=64, group=3, is_default=True),
+    Shape(head_size=256, group=2),
+    Shape(features=True),
+    Shape(cache="e4m3fn"),
+    Shape(cache="int8"),
+    Shape(dtype="fp16", group=8),
+    Shape(dtype="fp32", head_size=64, group=1),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One compilation.
+
+    Attributes:
+        kernel: Its name in the report.
+        function: The kernel.
+        shape: Of the layer.
+        constants: Parameters of the compilation.
+        chosen: The configuration.
+        fused: Products and sums may be rounded together.
+    """
+
+    kernel: str
+    function: Any
+    shape: Shape
+    constants: Mapping[str, Any]
+    chosen: Configuration
+    fused: bool = True
+
+    @property
+    def types(self) -> dict[str, str]:
+        """Of all arguments, as the compiler calls them."""
+        named = {"cache": STORED.get(self.shape.cache, "*elements")}
+        names = [name for name in self.function.arg_names if name not in self.constants]
+        found = {name: named.get(name, TYPES.get(name, "i32")) for name in names}
+        return {name: kind.replace("elements", self.shape.dtype) for name, kind in found.items()}
+
+
+def cases(target: Target) -> Iterator[Case]:
+    """Everything that a target is to run."""
+    for shape in SHAPES:
+        few = configurations.decode(target, shape.head_size, shape.itemsize, shape.group)
+        many = configurations.prefill(target, shape.head_size, shape.itemsize, shape.group)
+        for name, chosen in (("prefill", many), ("decode", few), ("invariant", few)):
+            if name == "invariant" and not shape.is_default:
+                continue
+            layer = {**_layer(shape, chosen, target), "block_n": chosen.block_n, "mode": MODES[name]}
+            constants = {one: value for one, value in layer.items() if one in attend.arg_names}
+            yield Case(
+                kernel=f"attend, {name}",
+                function=attend,
+                shape=shape,
+                constants=constants,
+                chosen=chosen,
+                fused=name != "invariant",
+            )
+        others = {"merge": (merge, shape.features or shape.is_default)}
+        others |= {one.__name__: (one, bool(shape.cache) or shape.is_default) for one in (write_kv, rope_write_kv)}
+        layer = _layer(shape, few, target) | {"block_r": configurations.rows_of_write(target, shape.head_size)}
+        for name, (function, is_run) in others.items():
+            if is_run:
+                constants = {one: value for one, value in layer.items() if one in function.arg_names}
+                yield Case(
+                    kernel=name, function=function, shape=shape, constants=constants, chosen=few, fused=name == "merge"
+                )
+
+
+def _layer(shape: Shape, chosen: Configuration, target: Target) -> dict[str, Any]:
+    flags = dict.fromkeys(("has_window", "has_cap", "has_sinks"), shape.features)
+    return {
+        "num_heads": NUM_KV_HEADS * shape.group,
+        "num_kv_heads": NUM_KV_HEADS,
+        "group": shape.group,
+        "head_size": shape.head_size,
+        "rotary_size": shape.head_size,
+        "interleaved": False,
+        "block_size": BLOCK_SIZE,
+        "block_m": chosen.block_m,
+        "block_d": padded(shape.head_size),
+        "element": ELEMENTS[shape.cache],
+        "native": target.converts_e4m3fn,
+        **flags,
+    }

@@ -1,0 +1,73 @@
+"""The cache of a layer, [block, key or value, kv_head, token, head_size], and how pages leave and come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kernelet.contracts.attention import Attention
+from kernelet.contracts.cache import FullAttentionSpec
+from kernelet.contracts.kv_pages import KVRegion
+from kernelet.errors import ConfigError
+
+Cache = tuple[Tensor, ...]
+"""Elements; then float32 scales [block, key or value, kv_head, token], where tokens and heads have their own."""
+
+
+class CachedPages(Attention):
+    """Everything of an attention that moves pages and computes nothing."""
+
+    def allocate_cache(self, spec: FullAttentionSpec, num_blocks: int, device: Any) -> Cache:
+        shape = (num_blocks, 2, spec.num_kv_heads, spec.block_size)
+        kept = {"": self.spec.dtype, "e4m3fn": "uint8"}.get(self.spec.cache_dtype, self.spec.cache_dtype)
+        cache: Cache = (torch.zeros(*shape, spec.head_size, dtype=getattr(torch, kept), device=device),)
+        if self.spec.cache_scales == "token_head":
+            cache += (torch.zeros(shape, dtype=torch.float32, device=device),)
+        taken = sum(part.nbytes for part in cache)
+        if taken > num_blocks * spec.page_bytes:
+            raise ConfigError(
+                f"a cache of {num_blocks} blocks takes {taken} bytes, but its spec allows {spec.page_bytes} a block"
+            )
+        return cache
+
+    def copy_blocks(self, cache: Any, sources: Sequence[int], destinations: Sequence[int]) -> None:
+        for part in cache:
+            part[list(destinations)] = part[list(sources)]
+
+    def export_pages(self, cache: Any, block_ids: Sequence[int], start: int, end: int) -> tuple[Tensor, ...]:
+        where = self._where(cache, block_ids, start, end)
+        dtypes = [getattr(torch, part.dtype) for part in self.spec.cache_parts]
+        return tuple(part[where].view(dtype) for part, dtype in zip(self._parts(cache), dtypes, strict=True))
+
+    def import_pages(self, cache: Any, block_ids: Sequence[int], start: int, parts: Sequence[Tensor]) -> None:
+        where = self._where(cache, block_ids, start, start + len(parts[0]))
+        for into, part in zip(self._parts(cache), parts, strict=True):
+            into[where] = part.contiguous().view(into.dtype)
+
+    def native_layout(self) -> str:
+        spec = self.spec
+        sizes = f"block={spec.block_size} kv_heads={spec.num_kv_heads} size={spec.head_size}"
+        return f"kernelet-pages 1: [key, value][kv_head][token][size] {spec.cache_form or spec.dtype} {sizes}"
+
+    def regions(self, cache: Any) -> tuple[KVRegion, ...]:
+        return tuple(
+            KVRegion(address=part.data_ptr(), block_bytes=part[0].nbytes, num_blocks=len(part), device=str(part.device))
+            for part in cache
+        )
+
+    def _where(self, cache: Cache, block_ids: Sequence[int], start: int, end: int) -> tuple[Tensor, Tensor]:
+        """Block and offset of each of a request's tokens."""
+        positions = torch.arange(start, end)
+        blocks = torch.tensor(block_ids, dtype=torch.int64)[positions // self.spec.block_size]
+        device = cache[0].device
+        return blocks.to(device), (positions % self.spec.block_size).to(device)
+
+    @staticmethod
+    def _parts(cache: Cache) -> tuple[Tensor, ...]:
+        """Views [block, token, kv_head, width], as ``AttentionSpec.cache_parts`` lists them."""
+        elements, *scales = cache
+        held = (elements, *(part[..., None] for part in scales))
+        return tuple(half for part in held for half in part.transpose(2, 3).unbind(1))

@@ -1,0 +1,81 @@
+"""Rotates queries and keys by their positions, and stores keys and values, in one pass."""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from kernelet_attention_triton.device.write import put
+
+# fmt: off
+
+
+@triton.jit
+def rotated(
+    vectors: tl.tensor, source: tl.tensor, row: tl.tensor, valid: tl.tensor,
+    cos: tl.tensor, sin: tl.tensor, token: tl.tensor,
+    rotary_size: tl.constexpr, block_d: tl.constexpr, interleaved: tl.constexpr,
+) -> tl.tensor:
+    """float32 [rows, block_d], of which the first ``rotary_size`` elements are rotated; ``source`` holds the same."""
+    place = tl.arange(0, block_d)
+    other = place ^ 1 if interleaved else (place + rotary_size // 2) % rotary_size
+    turns = valid[:, None] & (place < rotary_size)[None, :]
+    swapped = tl.load(source + row[:, None] + other[None, :], mask=turns, other=0.0).to(tl.float32)
+    angle = token[:, None] * rotary_size + place[None, :]
+    first, second = tl.load(cos + angle, mask=turns, other=1.0), tl.load(sin + angle, mask=turns, other=0.0)
+    return tl.where(turns, vectors * first + swapped * second, vectors)
+
+
+@triton.jit
+def rope_write_kv(
+    qkv: tl.tensor, query: tl.tensor, cos: tl.tensor, sin: tl.tensor, cache: tl.tensor, scales: tl.tensor,
+    slots: tl.tensor, num_tokens: tl.tensor, key_scale: tl.tensor, value_scale: tl.tensor,
+    num_heads: tl.constexpr, num_kv_heads: tl.constexpr, head_size: tl.constexpr, rotary_size: tl.constexpr,
+    block_size: tl.constexpr, block_r: tl.constexpr, block_d: tl.constexpr,
+    element: tl.constexpr, interleaved: tl.constexpr,
+) -> None:
+    """Grid: rows of a token and head, ``block_r`` a program.
+
+    Args:
+        qkv: [tokens, num_heads + 2 * num_kv_heads, head_size].
+        query: [tokens, num_heads, head_size], of the result.
+        cos: float32 [tokens, rotary_size].
+        sin: The same; negative where the rotation subtracts.
+        cache: See ``write_kv``, as for those that follow.
+        scales: See there.
+        slots: int64 [tokens].
+        num_tokens: Of the step.
+        key_scale: Of a tensor, where elements are e4m3fn.
+        value_scale: The same of values.
+    """
+    heads: tl.constexpr = num_heads + 2 * num_kv_heads
+    index = tl.program_id(0) * block_r + tl.arange(0, block_r)
+    token, head = (index // heads).to(tl.int64), index % heads
+    valid = token < num_tokens
+    place = tl.arange(0, block_d)
+    row = index.to(tl.int64) * head_size
+    fits = valid[:, None] & (place < head_size)[None, :]
+    given = tl.load(qkv + row[:, None] + place[None, :], mask=fits, other=0.0)
+    turns = valid & (head < num_heads + num_kv_heads)
+    turned = rotated(given.to(tl.float32), qkv, row, turns, cos, sin, token, rotary_size, block_d, interleaved)
+    vectors = turned.to(qkv.dtype.element_ty)
+    is_query = valid & (head < num_heads)
+    into = (token * num_heads + head) * head_size
+    tl.store(query + into[:, None] + place[None, :], vectors, mask=fits & is_query[:, None])
+
+    slot = tl.load(slots + token, mask=valid, other=0)
+    kv_head = tl.maximum(head - num_heads, 0)  # keys of all heads, then values
+    is_value = kv_head >= num_kv_heads
+    where = (slot // block_size * (2 * num_kv_heads) + kv_head) * block_size + slot % block_size
+    scale = tl.where(is_value, value_scale, key_scale)
+    put(
+        vectors.to(tl.float32),
+        cache,
+        scales,
+        where,
+        valid & (head >= num_heads),
+        scale[:, None],
+        head_size,
+        block_d,
+        element,
+    )
