@@ -60,6 +60,9 @@ async def obey(llm):
             case "arm":
                 ARMED[command["part"]] = (command["process"], command["signal"])
                 say(id="armed")
+            case "disarm":
+                say(id="disarmed", left=len(ARMED))
+                ARMED.clear()
             case "stats":
                 stats = await llm.stats()
                 counted = stats.kv_connectors

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 from tiny_models import full
@@ -19,7 +20,7 @@ PATIENCE = 180
 BLOCK = 16
 CONTEXT = 256
 """Tokens of the longest request, which takes the whole pool: a block that leaked would be missed."""
-SECONDS = 4
+SECONDS = 10
 """Deadline of a load, and of a lease that nobody reads."""
 PARTS = 8
 
@@ -149,6 +150,10 @@ class Pair:
         told = engine.ask(do="generate", id=name, prompt=self.prompt(CONTEXT - 2), max_tokens=2)
         assert len(told["tokens"]) == 2, told
 
+    def fired(self):
+        """The signal was sent; else it would be in the next load."""
+        assert self.decode.ask("disarmed", do="disarm")["left"] == 0, "the load ended before its part"
+
     def baseline(self):
         self.fills(self.prefill)
         self.fills(self.decode)
@@ -174,6 +179,7 @@ def one_loses_its_process(pair, who, part):
     name = pair.start(prompt, params)
     if who == "prefill":
         assert pair.decode.answer(name)["tokens"] == alone
+        pair.fired()
     victim.process.wait(PATIENCE)
     pair.fills(pair.decode if who == "prefill" else pair.prefill)
     victim.kill()
@@ -191,13 +197,22 @@ def one_stops(pair, who, part):
     if who == "prefill":
         assert pair.decode.answer(name)["tokens"] == alone
         victim.signal(signal.SIGCONT)
+        pair.fired()
     else:
-        os.waitid(os.P_PID, victim.process.pid, os.WSTOPPED)
+        is_stopped(victim.process.pid)
         pair.fills(pair.prefill)  # its blocks come back while the reader sleeps
         victim.signal(signal.SIGCONT)
         assert pair.decode.answer(name)["tokens"] == alone
     pair.loads()
     pair.baseline()
+
+
+def is_stopped(process):
+    """Waits until a child has stopped."""
+    end = time.monotonic() + PATIENCE
+    while os.waitid(os.P_PID, process, os.WSTOPPED | os.WNOHANG) is None:
+        assert time.monotonic() < end, "it never stopped"
+        time.sleep(0.02)
 
 
 def requests_are_aborted(pair, count):
@@ -207,7 +222,7 @@ def requests_are_aborted(pair, count):
         prompt = pair.prompt()
         name = pair.start(prompt, pair.hand_over(prompt))
         if index % 3:
-            threading.Event().wait(index % 7 / 400)
+            time.sleep(index % 7 / 400)
         pair.decode.tell(do="abort", id=name)
         names.append(name)
     ends = {pair.decode.answer(name).get("reason") for name in names}
