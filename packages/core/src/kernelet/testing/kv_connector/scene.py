@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -111,13 +110,13 @@ class Scene:
             ConformanceError: it never is.
         """
         known -= known % self._capabilities.chunk
-        end = time.monotonic() + self._capabilities.patience
+        more = rig.patient()
         while True:
             held = rig.add(tokens, params, **facts)
             ticket = rig.ask(held, asks)
             if ticket is not None and ticket.num_tokens >= known:
                 return held, ticket
-            check(time.monotonic() < end, sentence)
+            check(more(), sentence)
             if ticket is not None:
                 rig.scheduler.abort(held.request)
             rig.finish(held)
