@@ -38,14 +38,16 @@ class CachedPages(Attention):
             part[list(destinations)] = part[list(sources)]
 
     def export_pages(self, cache: Any, block_ids: Sequence[int], start: int, end: int) -> tuple[Tensor, ...]:
-        where = self._where(cache, block_ids, start, end)
-        dtypes = [getattr(torch, part.dtype) for part in self.spec.cache_parts]
-        return tuple(part[where].view(dtype) for part, dtype in zip(self._parts(cache), dtypes, strict=True))
+        where, shape = self._where(cache, block_ids, start, end), (end - start, self.spec.num_kv_heads)
+        return tuple(
+            part[where].contiguous().view(getattr(torch, said.dtype)).reshape(*shape, said.width)
+            for part, said in zip(self._parts(cache), self.spec.cache_parts, strict=True)
+        )
 
     def import_pages(self, cache: Any, block_ids: Sequence[int], start: int, parts: Sequence[Tensor]) -> None:
         where = self._where(cache, block_ids, start, start + len(parts[0]))
         for into, part in zip(self._parts(cache), parts, strict=True):
-            into[where] = part.contiguous().view(into.dtype)
+            into[where] = part.contiguous().view(into.dtype).reshape(len(part), *into.shape[2:])
 
     def native_layout(self) -> str:
         spec = self.spec
@@ -67,7 +69,5 @@ class CachedPages(Attention):
 
     @staticmethod
     def _parts(cache: Cache) -> tuple[Tensor, ...]:
-        """Views [block, token, kv_head, width], as ``AttentionSpec.cache_parts`` lists them."""
-        elements, *scales = cache
-        held = (elements, *(part[..., None] for part in scales))
-        return tuple(half for part in held for half in part.transpose(2, 3).unbind(1))
+        """Views [block, token, kv_head, ...], as ``AttentionSpec.cache_parts`` lists them."""
+        return tuple(half for part in cache for half in part.transpose(2, 3).unbind(1))
