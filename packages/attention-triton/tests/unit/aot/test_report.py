@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from kernelet_attention_triton.aot.cases import cases
 from kernelet_attention_triton.aot.compiling import Reading
 from kernelet_attention_triton.aot.report import COLUMNS, Row, digest, page
@@ -12,7 +10,6 @@ from kernelet_attention_triton.targets import REPORTED, TARGETS
 PAGE = Path(__file__).parents[5] / "docs/kernels.md"
 
 
-@pytest.mark.long
 def test_the_report_is_of_these_sources():
     text = PAGE.read_text(encoding="utf-8")
     command = "python -m kernelet_attention_triton.aot --write docs/kernels.md"
