@@ -1,4 +1,7 @@
-"""Interprets kernels on the CPU, each test in a process of its own: a bad pointer kills that test alone."""
+"""Interprets kernels on the CPU, each test in a process of its own: a bad pointer kills that test alone.
+
+Workers of pytest-xdist are such processes already: one that dies fails its test and is replaced.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,8 @@ from pathlib import Path
 import pytest
 from _pytest.runner import runtestprotocol
 
-os.environ["TRITON_INTERPRET"] = "1"  # before any test imports the language
+INTERPRET = "TRITON_INTERPRET"
+os.environ[INTERPRET] = "1"  # before any test imports the language
 importlib.import_module("kernelet_attention_triton.interpreter").repair()
 
 IN_CI = {
@@ -37,11 +41,22 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.long)
 
 
+def pytest_collection_finish():
+    os.environ.pop(INTERPRET, None)  # it is not for tests of others
+
+
+@pytest.fixture(autouse=True)
+def interpreted(monkeypatch):
+    monkeypatch.setenv(INTERPRET, "1")
+
+
 def _is_in_ci(item):
     return item.cls.__name__ == "TestPackage" or item.originalname in IN_CI[item.cls.__name__]
 
 
 def pytest_runtest_protocol(item, nextitem):
+    if "PYTEST_XDIST_WORKER" in os.environ or not item.path.is_relative_to(Path(__file__).parent):
+        return None  # this hook is asked about the tests of others too
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     for report in _in_child(item):
         item.ihook.pytest_runtest_logreport(report=report)

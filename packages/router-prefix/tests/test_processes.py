@@ -102,6 +102,7 @@ def test_what_is_wrong_the_engine_says(world):
     assert (reply.status_code, reply.json()["error"]["param"]) == (400, "top_p")
 
 
+@pytest.mark.long  # an engine that is quick may be done before it is looked at
 def test_a_client_that_goes_away_ends_its_request(world):
     _, _, client = world
     body = {"prompt": "abc", "max_tokens": 4000, "stream": True, "ignore_eos": True}

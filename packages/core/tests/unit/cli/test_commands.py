@@ -72,7 +72,9 @@ def test_the_first_distribution_keeps_a_name(install, capsys):
 def test_a_command_class_is_given_the_plugins(install, capsys):
     install(Point("double", f"{__name__}:Doubled", "kernelet-double", "Doubles"))
     assert main(["double", "21", "--plugins", "kernelet.testing.null:plugin"]) == 7
-    assert capsys.readouterr().out.startswith("42 ['core', 'kernelet.testing.null:plugin'")
+    printed = capsys.readouterr().out
+    assert printed.startswith("42 [")
+    assert "'core', 'kernelet.testing.null:plugin'" in printed
     assert main(["double", "21", "--plugins", "nope"]) == 1
     assert "nope" in capsys.readouterr().err
 

@@ -33,7 +33,7 @@ class First(Plugin):
 def test_the_specs_of_all_domains_are_known():
     hooks = PluginHost().hooks
     assert {"kernelet_platforms", "kernelet_ops", "kernelet_options", "kernelet_stat_loggers"} <= hooks
-    assert len(hooks) == 30
+    assert len(hooks) == 31
 
 
 def test_order_is_by_name_whatever_the_order_of_registration():

@@ -18,7 +18,11 @@ OF_STEPS = (
     "prefix_hits",
     "seconds",
     "num_done_prompt_tokens",
+    "external_queries",
+    "external_hits",
+    "num_loads",
 )
+OF_KINDS = ("load_failures",)
 OF_TOKENS = ("first_token_s", "inter_token_s")
 OF_REQUESTS = (
     "num_prompt_tokens",
@@ -43,6 +47,7 @@ def totals(steps: Iterable[StepStats], finished: Iterable[FinishedRequest]) -> S
         "finished": len(finished),
         **{f"finished_{reason}": sum(one.finish_reason == reason for one in finished) for reason in REASONS},
         **{name: sum(getattr(step, name) for step in steps) for name in OF_STEPS},
+        **{name: sum(sum(getattr(step, name).values()) for step in steps) for name in OF_KINDS},
         **{name: sum(sum(getattr(step, name)) for step in steps) for name in OF_TOKENS},
         **{name: sum(getattr(one, name) for one in finished) for name in OF_REQUESTS},
     }

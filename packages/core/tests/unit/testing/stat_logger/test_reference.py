@@ -2,7 +2,14 @@ from __future__ import annotations
 
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.stats import FinishedRequest, StepStats
-from kernelet.testing.stat_logger.reference import OF_REQUESTS, OF_STEPS, OF_TOKENS, CountingLogger, totals
+from kernelet.testing.stat_logger.reference import (
+    OF_KINDS,
+    OF_REQUESTS,
+    OF_STEPS,
+    OF_TOKENS,
+    CountingLogger,
+    totals,
+)
 from kernelet.testing.stat_logger.reports import engine
 
 STEPS = [
@@ -42,8 +49,9 @@ def test_sums_by_hand():
 
 
 def test_every_counter_of_the_contract_is_there():
-    gauges = {"step", "num_running", "num_waiting", "cache_usage"}
-    assert set(OF_STEPS) | set(OF_TOKENS) == set(StepStats.__struct_fields__) - gauges
+    gauges = {"step", "num_running", "num_waiting", "cache_usage", "num_waiting_remote", "waiting_remote_s"}
+    gauges.add("kv_connectors")  # whose names are theirs
+    assert {*OF_STEPS, *OF_KINDS, *OF_TOKENS} == set(StepStats.__struct_fields__) - gauges
     assert set(OF_REQUESTS) == set(FinishedRequest.__struct_fields__) - {"request_id", "finish_reason", "first_token_s"}
 
 
