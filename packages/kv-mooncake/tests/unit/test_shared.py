@@ -6,5 +6,5 @@ from kernelet_kv_mooncake import shared
 
 
 def test_it_is_the_protocols():
-    assert shared.KEYS is kernelet_kv_transfer.params.KEYS
-    assert shared.options is kernelet_kv_transfer.options.options
+    assert shared.KEYS == kernelet_kv_transfer.params.KEYS
+    assert shared.options() == kernelet_kv_transfer.options.options()

@@ -1,8 +1,39 @@
-"""What all connectors of the protocol register."""
+"""What all connectors of the protocol register: as kernelet-kv-transfer has it, which registration may not import."""
 
 from __future__ import annotations
 
-from kernelet_kv_transfer.options import options
-from kernelet_kv_transfer.params import KEYS
+from kernelet.contracts.offer import Option
 
-__all__ = ["KEYS", "options"]
+KEYS = (
+    "do_remote_decode",
+    "do_remote_prefill",
+    "remote_request_id",
+    "remote_block_ids",
+    "remote_engine_id",
+    "remote_host",
+    "remote_port",
+    "tp_size",
+    "remote_num_tokens",
+    "remote_lease",
+    "remote_generation",
+    "remote_ranks",
+)
+"""All that connectors of this protocol read or give of ``kv_transfer_params``."""
+
+
+def options() -> dict[str, Option]:
+    """A new mapping, to which a connector adds its own."""
+    return {
+        "host": Option(
+            type=str, default="127.0.0.1", help="address on which ranks listen, and under which others reach them"
+        ),
+        "port": Option(type=int, default=0, help="port of the first rank, the next ones follow; 0: any free one"),
+        "lease": Option(type=int, default=120, help="seconds that a prompt is kept for an engine that does not come"),
+        "buffers": Option(type=int, default=4, help="transfers at a time, each way; each has a buffer"),
+        "buffer_mib": Option(
+            type=int, default=4, help="MiB of a buffer: the largest part of a prompt that goes at once"
+        ),
+        "after_part": Option(
+            type=str, default="", help="for tests: module:function that is called with load and part after each part"
+        ),
+    }

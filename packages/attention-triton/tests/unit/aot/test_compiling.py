@@ -26,6 +26,7 @@ for name in sys.argv[1:]:
 GOOD = Reading(registers=100, spills=0, shared_bytes=1000, matrix=("mma.sync", "wgmma.mma_async"))
 
 
+@pytest.mark.long
 def test_decode_compiles_on_a_machine_without_the_device(tmp_path):
     """The interpreter is chosen when the language is imported, so another process compiles."""
     variables = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}

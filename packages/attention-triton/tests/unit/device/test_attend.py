@@ -51,7 +51,9 @@ def test_requests_are_computed_by_the_formula(changes, invariant):
     hold(mine, STEPS, TOLERANCES[spec.dtype], f"attention of {spec}")
 
 
-@pytest.mark.parametrize("changes", [LAYERS[1], LAYERS[2], {"num_heads": 3}], ids=str)
+@pytest.mark.parametrize(
+    "changes", [*(pytest.param(one, marks=pytest.mark.long) for one in LAYERS[1:3]), {"num_heads": 3}], ids=str
+)
 def test_invariant_rows_have_the_same_bits_in_every_batch_and_cut(changes, monkeypatch):
     monkeypatch.setattr(attention, "INVARIANT_SEGMENT", 16)
     spec = layer(**changes)
