@@ -91,12 +91,12 @@ def test_any_way_of_scheduling(
 @pytest.mark.parametrize(
     "truth, seqs, chunk, pool, caching",
     [
-        ("full", 1, 100, 1.5, True),
+        pytest.param(*("full", 1, 100, 1.5, True), marks=pytest.mark.long),
         ("full", 7, 16, 4.0, True),
-        ("full", 64, 100, 1.5, True),
+        pytest.param(*("full", 64, 100, 1.5, True), marks=pytest.mark.long),
         ("full", 64, 2048, 64.0, True),
         ("windowed", 7, 100, 1.5, False),
-        ("windowed", 64, 16, 64.0, False),
+        pytest.param(*("windowed", 64, 16, 64.0, False), marks=pytest.mark.long),
     ],
     indirect=["truth"],
 )

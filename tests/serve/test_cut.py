@@ -59,6 +59,7 @@ async def early(clients):
     return "\n".join(f"{client.answer.status} {client.answer.received[:300]!r}" for client in clients)
 
 
+@pytest.mark.long
 def test_streams_end_with_an_error_and_whole_answers_are_one(serve):
     async def run(server):
         clients = [
