@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from kernelet_kv_lmcache import boot
 
 FAKE = """
@@ -13,6 +15,7 @@ def main():
 """
 
 
+@pytest.mark.long  # its stdin is closed at once, which may end it before it has said anything
 def test_another_interpreter_sees_this_package_alone(tmp_path):
     """One that has an LMCache of ours, and nothing of this environment."""
     (tmp_path / "lmcache/cli").mkdir(parents=True)
