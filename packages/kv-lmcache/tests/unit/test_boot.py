@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
-
-import pytest
 
 from kernelet_kv_lmcache import boot
 
@@ -15,14 +14,19 @@ def main():
 """
 
 
-@pytest.mark.long  # its stdin is closed at once, which may end it before it has said anything
 def test_another_interpreter_sees_this_package_alone(tmp_path):
     """One that has an LMCache of ours, and nothing of this environment."""
     (tmp_path / "lmcache/cli").mkdir(parents=True)
     (tmp_path / "lmcache/cli/main.py").write_text(FAKE)
     command = [sys.executable, "-S", "-P", str(Path(boot.__file__)), "serve", "1234", "--port", "5"]
     environment = {"PYTHONPATH": str(tmp_path)}
-    done = subprocess.run(
-        command, env=environment, stdin=subprocess.PIPE, capture_output=True, text=True, check=False, timeout=120
-    )
-    assert done.stdout.strip() == "[] ['lmcache', 'server', '--port', '5']", done.stderr
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:  # its stdin stays open while it runs: it ends once that is closed
+        assert process.stdout is not None
+        assert process.stderr is not None
+        late = threading.Timer(120, process.kill)
+        late.start()
+        said, errors = process.stdout.read(), process.stderr.read()
+        late.cancel()
+    assert said.strip() == "[] ['lmcache', 'server', '--port', '5']", errors
