@@ -176,7 +176,7 @@ def test_a_forced_instruction_set_steps_requests_to_the_same_tokens(tmp_path: Pa
     """float64 of a random model: what instruction sets round otherwise changes no token."""
     folder = tiny_models.full(tmp_path / "model")
     printed = {}
-    for isa in {"portable", "avx2"} & set(native().available_isas()):
+    for isa in native().available_isas():
         environment = os.environ | {"KERNELET_CPU_ISA": isa}
         command = [sys.executable, "-c", PRINT_TOKENS, str(folder)]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)

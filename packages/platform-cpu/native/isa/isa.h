@@ -11,8 +11,8 @@ struct KernelTable;
 
 struct Isa {
   const char* name;
-  bool chosen_by_itself;  // its kernels passed every test on such a processor; else it must be asked for by name
   bool (*available)();
+  bool (*preferred)();  // faster than those before it on this processor; else it must be asked for by name
   const KernelTable& (*table)();
 };
 
@@ -22,7 +22,7 @@ const std::vector<Isa>& compiled_isas();
 // Names of those that this processor has, the best last.
 std::vector<std::string> available_isas();
 
-// Chooses by name; empty: the best that may choose itself. Throws std::invalid_argument where the processor or the build lacks it.
+// Chooses by name; empty: the best that is preferred here. Throws std::invalid_argument where the processor or the build lacks it.
 void choose_isa(std::string_view name);
 
 const char* chosen_isa();

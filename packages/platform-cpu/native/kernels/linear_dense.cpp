@@ -11,41 +11,62 @@ constexpr int kRows = kVectorBytes == 64 ? 12 : 6;
 // Inputs that are summed from zero: with all of a model's in one chain, rounding errors are twice those of other libraries.
 constexpr int64_t kSpan = 128;
 
-// How a number lies in a panel, and what products with it are summed in.
+// How a number lies in a panel, and what products with it are summed in. Two vectors hold the weights of an input.
 template <class S>
 struct Panel {  // float and fp16: in the order of the columns
   using Sum = float;
   using Vector = vf;
   static constexpr int kColumns = 2 * kLanes;
-  static constexpr int place(int column) { return column; }
-  static void load_both(const S* p, vf& first, vf& second) {
-    first = load(p);
-    second = load(p + kLanes);
+  static constexpr int kGranule = 1;
+  static constexpr int64_t place(int64_t k, int column) { return k * kColumns + column; }
+  static void load_both(const S* panel, int64_t k, vf& first, vf& second) {
+    first = load(panel + k * kColumns);
+    second = load(panel + k * kColumns + kLanes);
   }
 };
 
+#if defined(__AVX512BF16__)
+template <>
+struct Panel<bf16> {  // words of two inputs, as an instruction multiplies them
+  using Sum = float;
+  using Vector = vf;
+  static constexpr int kColumns = 2 * kLanes;
+  static constexpr int kGranule = 2;
+  static constexpr int64_t place(int64_t k, int column) { return (k / 2 * kColumns + column) * 2 + k % 2; }
+  static void load_both(const bf16* panel, int64_t k, vf& first, vf& second) {
+    const vu* words = reinterpret_cast<const vu*>(panel + place(k / 2 * 2, 0));
+    first = (vf)(k % 2 ? words[0] & 0xffff0000 : words[0] << 16);
+    second = (vf)(k % 2 ? words[1] & 0xffff0000 : words[1] << 16);
+  }
+};
+#else
 template <>
 struct Panel<bf16> {  // words of a column of the first half, low, and one of the second: a shift and a mask widen them
   using Sum = float;
   using Vector = vf;
   static constexpr int kColumns = 2 * kLanes;
-  static constexpr int place(int column) { return 2 * (column % kLanes) + column / kLanes; }
-  static void load_both(const bf16* p, vf& first, vf& second) {
-    const vu words = *reinterpret_cast<const vu*>(p);
+  static constexpr int kGranule = 1;
+  static constexpr int64_t place(int64_t k, int column) {
+    return k * kColumns + 2 * (column % kLanes) + column / kLanes;
+  }
+  static void load_both(const bf16* panel, int64_t k, vf& first, vf& second) {
+    const vu words = *reinterpret_cast<const vu*>(panel + k * kColumns);
     first = (vf)(words << 16);
     second = (vf)(words & 0xffff0000);
   }
 };
+#endif
 
 template <>
 struct Panel<double> {
   using Sum = double;
   using Vector = vd;
   static constexpr int kColumns = kLanes;
-  static constexpr int place(int column) { return column; }
-  static void load_both(const double* p, vd& first, vd& second) {
-    first = load(p);
-    second = load(p + kLanes / 2);
+  static constexpr int kGranule = 1;
+  static constexpr int64_t place(int64_t k, int column) { return k * kColumns + column; }
+  static void load_both(const double* panel, int64_t k, vd& first, vd& second) {
+    first = load(panel + k * kColumns);
+    second = load(panel + k * kColumns + kLanes / 2);
   }
 };
 
@@ -55,18 +76,19 @@ constexpr int kSlice = 16384 / static_cast<int>(Panel<S>::kColumns * sizeof(S));
 
 template <class S>
 void pack(const void* rows, int64_t stride, int64_t count, int64_t inputs, void* panel) {
-  constexpr int kColumns = Panel<S>::kColumns;
+  constexpr int kGranule = Panel<S>::kGranule;
   const S* source = static_cast<const S*>(rows);
   S* target = static_cast<S*>(panel);
-  for (int64_t k = 0; k < inputs; ++k)
-    for (int column = 0; column < kColumns; ++column)
-      target[k * kColumns + Panel<S>::place(column)] = column < count ? source[column * stride + k] : S{};
+  for (int64_t k = 0; k < (inputs + kGranule - 1) / kGranule * kGranule; ++k)
+    for (int column = 0; column < Panel<S>::kColumns; ++column)
+      target[Panel<S>::place(k, column)] = column < count && k < inputs ? source[column * stride + k] : S{};
 }
 
 template <class S>
 void unpack(const void* panel, int64_t column, int64_t inputs, void* row) {
-  const S* source = static_cast<const S*>(panel) + Panel<S>::place(static_cast<int>(column));
-  for (int64_t k = 0; k < inputs; ++k) static_cast<S*>(row)[k] = source[k * Panel<S>::kColumns];
+  const S* source = static_cast<const S*>(panel);
+  for (int64_t k = 0; k < inputs; ++k)
+    static_cast<S*>(row)[k] = source[Panel<S>::place(k, static_cast<int>(column))];
 }
 
 template <class X>
@@ -88,8 +110,10 @@ void tile_of(const X* rows, int64_t count, int64_t inputs, float* tile) {
   }
 }
 
+template <int kGranule>
 void make_tile(const void* rows, int64_t count, int64_t inputs, Dtype dtype, void* tile) {
   float* target = static_cast<float*>(tile);
+  for (int64_t i = inputs * count; i < (inputs + kGranule - 1) / kGranule * kGranule * count; ++i) target[i] = 0;
   switch (dtype) {
     case Dtype::float32: return tile_of(static_cast<const float*>(rows), count, inputs, target);
     case Dtype::bfloat16: return tile_of(static_cast<const bf16*>(rows), count, inputs, target);
@@ -104,31 +128,78 @@ void make_double_tile(const void* rows, int64_t count, int64_t inputs, Dtype, vo
       static_cast<double*>(tile)[k * count + row] = static_cast<const double*>(rows)[row * inputs + k];
 }
 
+#if defined(__AVX512BF16__)
+void make_tile_of_pairs(const void* rows, int64_t count, int64_t inputs, Dtype, void* tile) {
+  const bf16* source = static_cast<const bf16*>(rows);
+  bf16* target = static_cast<bf16*>(tile);
+  for (int64_t row = 0; row < count; ++row) {
+    for (int64_t k = 0; k + 2 <= inputs; k += 2) std::memcpy(target + k * count + row * 2, source + row * inputs + k, 4);
+    if (inputs % 2) {
+      bf16* last = target + (inputs - 1) * count + row * 2;
+      last[0] = source[row * inputs + inputs - 1];
+      last[1] = {};
+    }
+  }
+}
+#endif
+
+// The products of inputs [start, end) of R rows with P panels that are `stride` numbers apart, added to `total`. This
+// way for inputs as what is summed; the one below for pairs of 16 bits, which an instruction multiplies and adds.
+template <class S, int R, int P, class V, class X>
+void add_products(const X* x, const S* weight, int64_t stride, int64_t start, int64_t end, int64_t ahead,
+                  V (&total)[R][P][2]) {
+  for (int64_t k = start; k < end; ++k) {
+#pragma GCC unroll 4
+    for (int p = 0; p < P; ++p) {
+      const S* panel = weight + p * stride;
+      __builtin_prefetch(reinterpret_cast<const char*>(panel + k * Panel<S>::kColumns) + ahead);
+      V low, high;
+      Panel<S>::load_both(panel, k, low, high);
+#pragma GCC unroll 12
+      for (int row = 0; row < R; ++row) {
+        const V factor = splat(x[k * R + row]);
+        total[row][p][0] = fmadd(factor, low, total[row][p][0]);
+        total[row][p][1] = fmadd(factor, high, total[row][p][1]);
+      }
+    }
+  }
+}
+
+#if defined(__AVX512BF16__)
+template <class S, int R, int P>
+void add_products(const bf16* x, const bf16* weight, int64_t stride, int64_t start, int64_t end, int64_t ahead,
+                  vf (&total)[R][P][2]) {
+  for (int64_t k = start; k < end; k += 2) {
+#pragma GCC unroll 4
+    for (int p = 0; p < P; ++p) {
+      const char* words = reinterpret_cast<const char*>(weight + p * stride + k * Panel<bf16>::kColumns);
+      __builtin_prefetch(words + ahead);
+      __builtin_prefetch(words + ahead + 64);
+      const __m512bh low = (__m512bh)_mm512_loadu_si512(words), high = (__m512bh)_mm512_loadu_si512(words + 64);
+#pragma GCC unroll 12
+      for (int row = 0; row < R; ++row) {
+        int32_t pair;
+        std::memcpy(&pair, x + k * R + row * 2, 4);
+        const __m512bh factor = (__m512bh)_mm512_set1_epi32(pair);
+        total[row][p][0] = (vf)_mm512_dpbf16_ps((__m512)total[row][p][0], factor, low);
+        total[row][p][1] = (vf)_mm512_dpbf16_ps((__m512)total[row][p][1], factor, high);
+      }
+    }
+  }
+}
+#endif
+
 // Adds products of R rows with P panels, which are `stride` numbers apart, to sums[row][panel][column]; to zero at first.
 // Every kSpan inputs are summed from zero and then added: a sum of many rounds less. `inputs` starts at a whole span.
-template <class S, int R, int P>
-void sum_products(const typename Panel<S>::Sum* x, const S* weight, int64_t stride, int64_t inputs, int64_t ahead,
-                  bool first, typename Panel<S>::Sum* sums) {
+template <class S, class X, int R, int P>
+void sum_products(const X* x, const S* weight, int64_t stride, int64_t inputs, int64_t ahead, bool first,
+                  typename Panel<S>::Sum* sums) {
   using V = typename Panel<S>::Vector;
   constexpr int kColumns = Panel<S>::kColumns;
   for (int64_t start = 0; start == 0 || start < inputs; start += kSpan) {
     V total[R][P][2] = {};
     const int64_t end = inputs - start < kSpan ? inputs : start + kSpan;
-    for (int64_t k = start; k < end; ++k) {
-#pragma GCC unroll 4
-      for (int p = 0; p < P; ++p) {
-        const S* numbers = weight + p * stride + k * kColumns;
-        __builtin_prefetch(reinterpret_cast<const char*>(numbers) + ahead);
-        V low, high;
-        Panel<S>::load_both(numbers, low, high);
-#pragma GCC unroll 12
-        for (int row = 0; row < R; ++row) {
-          const V factor = splat(x[k * R + row]);
-          total[row][p][0] = fmadd(factor, low, total[row][p][0]);
-          total[row][p][1] = fmadd(factor, high, total[row][p][1]);
-        }
-      }
-    }
+    add_products<S, R, P>(x, weight, stride, start, end, ahead, total);
     for (int row = 0; row < R; ++row)
       for (int p = 0; p < P; ++p)
         for (int half = 0; half < 2; ++half) {
@@ -140,11 +211,11 @@ void sum_products(const typename Panel<S>::Sum* x, const S* weight, int64_t stri
 }
 
 // The same for one panel and `rows` of 1 to R.
-template <class S, int R>
-void sum_tile(const typename Panel<S>::Sum* x, int64_t rows, const S* weight, int64_t inputs, int64_t ahead,
-              bool first, typename Panel<S>::Sum* sums) {
-  if (rows == R) return sum_products<S, R, 1>(x, weight, 0, inputs, ahead, first, sums);
-  if constexpr (R > 1) sum_tile<S, R - 1>(x, rows, weight, inputs, ahead, first, sums);
+template <class S, class X, int R>
+void sum_tile(const X* x, int64_t rows, const S* weight, int64_t inputs, int64_t ahead, bool first,
+              typename Panel<S>::Sum* sums) {
+  if (rows == R) return sum_products<S, X, R, 1>(x, weight, 0, inputs, ahead, first, sums);
+  if constexpr (R > 1) sum_tile<S, X, R - 1>(x, rows, weight, inputs, ahead, first, sums);
 }
 
 // One row of sums, with its bias, rounded to y's type.
@@ -185,33 +256,32 @@ void write_sums(const DenseProduct& product, const Sum* sums, int64_t width, int
 }
 
 // One row: two panels at once, since one alone waits for its own sums.
-template <class S>
+template <class S, class X>
 void multiply_row(const DenseProduct& product, int64_t first_panel, int64_t last_panel,
                   typename Panel<S>::Sum* sums) {
-  using Sum = typename Panel<S>::Sum;
   constexpr int64_t kColumns = Panel<S>::kColumns;
   const int64_t stride = product.inputs * kColumns;
-  const Sum* x = static_cast<const Sum*>(product.x);
+  const X* x = static_cast<const X*>(product.x);
   const S* weight = static_cast<const S*>(product.weight);
   int64_t panel = first_panel;
   for (; panel + 2 <= last_panel; panel += 2) {
-    sum_products<S, 1, 2>(x, weight + panel * stride, stride, product.inputs, product.ahead, true, sums);
+    sum_products<S, X, 1, 2>(x, weight + panel * stride, stride, product.inputs, product.ahead, true, sums);
     write_sums(product, sums, 2 * kColumns, 0, 1, panel * kColumns);
   }
   for (; panel < last_panel; ++panel) {
-    sum_products<S, 1, 1>(x, weight + panel * stride, stride, product.inputs, product.ahead, true, sums);
+    sum_products<S, X, 1, 1>(x, weight + panel * stride, stride, product.inputs, product.ahead, true, sums);
     write_sums(product, sums, kColumns, 0, 1, panel * kColumns);
   }
 }
 
 // Slices of the inputs in turn, so that a slice of a panel stays in the first cache while tiles go over it, and a slice
 // of the tiles in the second while panels do. Sums wait in memory meanwhile, where their bits do not change.
-template <class S>
+template <class S, class X>
 void multiply(const DenseProduct& product, int64_t first_panel, int64_t last_panel, int64_t first_tile,
               int64_t last_tile, void* memory) {
   using Sum = typename Panel<S>::Sum;
   constexpr int64_t kColumns = Panel<S>::kColumns;
-  if (product.rows == 1) return multiply_row<S>(product, first_panel, last_panel, static_cast<Sum*>(memory));
+  if (product.rows == 1) return multiply_row<S, X>(product, first_panel, last_panel, static_cast<Sum*>(memory));
   const int64_t inputs = product.inputs, tiles = last_tile - first_tile;
   const int64_t wanted = tiles > 1 ? (inputs + kSlice<S> / 2) / kSlice<S> : 1;
   const int64_t spans = (inputs + kSpan - 1) / kSpan;
@@ -224,10 +294,10 @@ void multiply(const DenseProduct& product, int64_t first_panel, int64_t last_pan
       for (int64_t tile = first_tile; tile < last_tile; ++tile) {
         const int64_t row = tile * kRows;
         const int64_t rows = product.rows - row < kRows ? product.rows - row : kRows;
-        const Sum* x = static_cast<const Sum*>(product.x) + row * inputs + start * rows;
+        const X* x = static_cast<const X*>(product.x) + row * inputs + start * rows;
         const int64_t place = slice < inputs ? (panel - first_panel) * tiles + tile - first_tile : 0;
         Sum* sums = static_cast<Sum*>(memory) + place * kRows * kColumns;
-        sum_tile<S, kRows>(x, rows, weight, count, product.ahead, start == 0, sums);
+        sum_tile<S, X, kRows>(x, rows, weight, count, product.ahead, start == 0, sums);
         if (last) write_sums(product, sums, kColumns, row, rows, panel * kColumns);
       }
     }
@@ -235,14 +305,26 @@ void multiply(const DenseProduct& product, int64_t first_panel, int64_t last_pan
 }
 
 template <class S>
-constexpr DenseKernels::Storage storage() {
-  return {Panel<S>::kColumns, kRows, kSlice<S>, pack<S>, unpack<S>, sizeof(S) == 8 ? make_double_tile : make_tile, multiply<S>};
+constexpr DenseKernels::Way wide() {
+  using Sum = typename Panel<S>::Sum;
+  return {sizeof(Sum), sizeof(S) == 8 ? make_double_tile : make_tile<Panel<S>::kGranule>, multiply<S, Sum>};
+}
+
+template <class S>
+constexpr DenseKernels::Storage storage(DenseKernels::Way narrow = {}) {
+  using P = Panel<S>;
+  return {P::kColumns, kRows, kSlice<S>, P::kGranule, pack<S>, unpack<S>, wide<S>(), narrow};
 }
 
 }  // namespace
 
 DenseKernels dense_kernels() {
-  return {{storage<float>(), storage<bf16>(), storage<fp16>(), storage<double>()}};
+#if defined(__AVX512BF16__)
+  constexpr DenseKernels::Way pairs = {sizeof(bf16), make_tile_of_pairs, multiply<bf16, bf16>};
+#else
+  constexpr DenseKernels::Way pairs = {};
+#endif
+  return {{storage<float>(), storage<bf16>(pairs), storage<fp16>(), storage<double>()}};
 }
 
 }  // namespace kernelet::KERNELET_ISA

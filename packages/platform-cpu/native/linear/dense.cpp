@@ -41,12 +41,13 @@ DenseLinear::DenseLinear(Dtype storage, int64_t outputs, int64_t inputs, const v
       panels_(static_cast<const char*>(panels)) {}
 
 std::string DenseLinear::layout(Dtype storage) {
-  return "panels of " + std::to_string(storage_of(storage).columns);
+  const DenseKernels::Storage& kernel = storage_of(storage);
+  return "panels of " + std::to_string(kernel.columns) + (kernel.granule == 2 ? ", pairs" : "");
 }
 
 int64_t DenseLinear::packed_bytes(Dtype storage, int64_t outputs, int64_t inputs) {
-  const int64_t columns = storage_of(storage).columns;
-  return ceil_div(outputs, columns) * columns * inputs * size_of(storage);
+  const DenseKernels::Storage& kernel = storage_of(storage);
+  return ceil_div(outputs, kernel.columns) * kernel.columns * kernel.depth(inputs) * size_of(storage);
 }
 
 void DenseLinear::pack(Dtype storage, const void* weight, int64_t stride, int64_t outputs, int64_t inputs,
@@ -57,7 +58,7 @@ void DenseLinear::pack(Dtype storage, const void* weight, int64_t stride, int64_
     const int64_t first = panel * kernel.columns;
     const int64_t count = std::min<int64_t>(outputs - first, kernel.columns);
     kernel.pack(static_cast<const char*>(weight) + first * stride * size, stride, count, inputs,
-                static_cast<char*>(panels) + first * inputs * size);
+                static_cast<char*>(panels) + first * kernel.depth(inputs) * size);
   });
 }
 
@@ -73,10 +74,11 @@ void DenseLinear::apply(const void* x, int64_t rows, void* y, Dtype dtype, const
 }
 
 void DenseLinear::apply_some(const void* x, int64_t rows, void* y, Dtype dtype, const void* bias) const {
-  const DenseProduct product = {tiles_of(x, rows, dtype), rows, inputs(), outputs(), panels_, bias, y, dtype,
+  const DenseKernels::Way& way = way_of(dtype);
+  const DenseProduct product = {tiles_of(x, rows, dtype), rows, depth(), outputs(), panels_, bias, y, dtype,
                                 sharing().ahead};
   const int64_t tiles = ceil_div(rows, kernel_.tile_rows);
-  const int64_t tile_bytes = kernel_.tile_rows * std::min<int64_t>(inputs(), kernel_.slice) * sum_bytes();
+  const int64_t tile_bytes = kernel_.tile_rows * std::min<int64_t>(depth(), kernel_.slice) * way.input_bytes;
   const int64_t block = std::clamp<int64_t>(sharing().row_bytes / std::max<int64_t>(tile_bytes, 1), 1, tiles);
   const int64_t blocks = ceil_div(tiles, block);
   // Panels of a task: even, since one row takes two at once.
@@ -87,20 +89,26 @@ void DenseLinear::apply_some(const void* x, int64_t rows, void* y, Dtype dtype, 
   pool().run(groups * blocks, [&](int64_t task) {
     static thread_local Scratch sums;
     const int64_t panel = task % groups * group, tile = task / groups * block;
-    kernel_.multiply(product, panel, std::min(panel + group, panels()), tile, std::min(tile + block, tiles),
-                     sums.take(group * block * kernel_.columns * kernel_.tile_rows * sum_bytes()));
+    way.multiply(product, panel, std::min(panel + group, panels()), tile, std::min(tile + block, tiles),
+                 sums.take(group * block * kernel_.columns * kernel_.tile_rows * sum_bytes()));
   });
 }
 
+const DenseKernels::Way& DenseLinear::way_of(Dtype dtype) const {
+  return dtype == storage_ && kernel_.narrow.multiply ? kernel_.narrow : kernel_.wide;
+}
+
 const void* DenseLinear::tiles_of(const void* x, int64_t rows, Dtype dtype) const {
-  if (rows == 1 && size_of(dtype) == sum_bytes()) return x;
+  const DenseKernels::Way& way = way_of(dtype);
+  if (rows == 1 && size_of(dtype) == way.input_bytes && depth() == inputs()) return x;
   static thread_local Scratch scratch;
-  char* tiles = static_cast<char*>(scratch.take(rows * inputs() * sum_bytes()));
+  const int64_t row_bytes = depth() * way.input_bytes;
+  char* tiles = static_cast<char*>(scratch.take(rows * row_bytes));
   share(rows * inputs(), ceil_div(rows, kernel_.tile_rows), [&](int64_t tile) {
     const int64_t first = tile * kernel_.tile_rows;
     const int64_t count = std::min<int64_t>(rows - first, kernel_.tile_rows);
-    kernel_.tile(static_cast<const char*>(x) + first * inputs() * size_of(dtype), count, inputs(), dtype,
-                 tiles + first * inputs() * sum_bytes());
+    way.tile(static_cast<const char*>(x) + first * inputs() * size_of(dtype), count, inputs(), dtype,
+             tiles + first * row_bytes);
   });
   return tiles;
 }
@@ -110,7 +118,7 @@ const void* DenseLinear::padded(const void* bias, Dtype dtype) const {
   static thread_local Scratch scratch;
   const int64_t used = outputs() * sum_bytes(), all = panels() * kernel_.columns * sum_bytes();
   char* copy = static_cast<char*>(scratch.take(all));
-  kernel_.tile(bias, 1, outputs(), dtype, copy);
+  kernel_.wide.tile(bias, 1, outputs(), dtype, copy);
   std::fill(copy + used, copy + all, 0);
   return copy;
 }

@@ -25,10 +25,12 @@ class DenseLinear : public PackedLinear {
 
  private:
   void apply_some(const void* x, int64_t rows, void* y, Dtype dtype, const void* bias) const;
+  const DenseKernels::Way& way_of(Dtype dtype) const;
   const void* tiles_of(const void* x, int64_t rows, Dtype dtype) const;
   const void* padded(const void* bias, Dtype dtype) const;
   int64_t panels() const { return (outputs() + kernel_.columns - 1) / kernel_.columns; }
-  int64_t panel_bytes() const { return kernel_.columns * inputs() * size_of(storage_); }
+  int64_t depth() const { return kernel_.depth(inputs()); }
+  int64_t panel_bytes() const { return kernel_.columns * depth() * size_of(storage_); }
   int64_t sum_bytes() const { return storage_ == Dtype::float64 ? 8 : 4; }
 
   Dtype storage_;

@@ -20,8 +20,8 @@ DTYPES = ("float32", "bfloat16", "float16", "float64")
 def native() -> ModuleType | None:
     """The extension module; None where it was not built, which is said once.
 
-    KERNELET_CPU_ISA names the instruction set (``portable``, ``avx2``, ``avx512``, ``avx512fp16``), or ``torch`` for no
-    kernels of our own; unset takes the best that the processor has and that all kernels were tested with (``avx2``).
+    KERNELET_CPU_ISA names the instruction set (``portable``, ``avx2``, ``avx512``, ``avx512bf16``), or ``torch`` for no
+    kernels of our own; unset takes the fastest that the processor has.
 
     Raises:
         ConfigError: the processor or the build lacks the instruction set that is asked for.

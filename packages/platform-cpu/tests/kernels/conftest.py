@@ -27,7 +27,7 @@ def module(request):
     return made
 
 
-@pytest.fixture(params=["portable", "avx2"])
+@pytest.fixture(params=["portable", "avx2", "avx512", "avx512bf16"])
 def native(request, module):
     """The extension with each of its instruction sets in turn, on two threads."""
     if request.param not in module.available_isas():

@@ -20,7 +20,7 @@ ANY = "*"
 
 CHOICES: Mapping[str, Sequence[str]] = {
     "kernel": ("native-dense", "native-quantized"),
-    "isa": ("portable", "avx2", "avx512", "avx512fp16", ANY),
+    "isa": ("portable", "avx2", "avx512", "avx512bf16", ANY),
     "inputs": ("own", "int8", ANY),
 }
 LEAST = {"max_outputs": 0, "max_inputs": 0, "row_kib": 1, "panel_kib": 0, "tasks": 1, "ahead": 0}

@@ -39,7 +39,6 @@ def test_linear(kernel, dtype, rows, bias):
     torch.testing.assert_close(got.double(), expected, atol=TOLERANCE[dtype] * 8, rtol=TOLERANCE[dtype])
 
 
-@pytest.mark.skipif("avx512f" in FLAGS, reason="torch's AVX-512 kernels have not been looked at yet")
 @pytest.mark.parametrize(
     "dtype, outputs, inputs",
     [(torch.float64, 37, 23), *((dtype, *shape) for dtype in TOLERANCE for shape in ((64, 576), (130, 1536)))],

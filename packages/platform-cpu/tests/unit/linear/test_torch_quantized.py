@@ -16,7 +16,6 @@ def kernel(scheme, role="linear"):
     return TorchQuantized(Settings(plugin="platform-cpu"), role, scheme)
 
 
-@pytest.mark.skipif("avx512f" in cpu_flags(), reason="torch's AVX-512 kernels have not been looked at yet")
 def test_a_row_has_the_same_bits_wherever_it_stands():
     scheme = WeightScheme(element="int4", scales=GROUPS, zero_point="int")
     made = kernel(scheme)

@@ -35,7 +35,7 @@ def weight(scheme=INT8, shape=(100, 50), isa="avx2", kernel="native-quantized", 
 
 def test_the_shipped_table_has_a_row_for_every_kernel():
     for kernel in CHOICES["kernel"]:
-        for isa in ("portable", "avx2", "avx512", "avx512fp16"):
+        for isa in ("portable", "avx2", "avx512", "avx512bf16"):
             for shape in ((1, 1), (1 << 20, 1 << 15), (8, 1 << 20, 3)):
                 row = table_of(settings()).row(weight(ROUNDED, shape, isa, kernel))
                 assert row.kernel == kernel
