@@ -9,7 +9,8 @@ namespace {
 constexpr int kRows = kVectorBytes == 64 ? 12 : 6;
 
 // Inputs that are summed from zero: with all of a model's in one chain, rounding errors are twice those of other libraries.
-constexpr int64_t kSpan = 128;
+template <class X>
+constexpr int64_t span_of = sizeof(X) == 2 ? 1 << 20 : 128;
 
 // How a number lies in a panel, and what products with it are summed in. Two vectors hold the weights of an input.
 template <class S>
@@ -196,6 +197,7 @@ void sum_products(const X* x, const S* weight, int64_t stride, int64_t inputs, i
                   typename Panel<S>::Sum* sums) {
   using V = typename Panel<S>::Vector;
   constexpr int kColumns = Panel<S>::kColumns;
+  constexpr int64_t kSpan = span_of<X>;
   for (int64_t start = 0; start == 0 || start < inputs; start += kSpan) {
     V total[R][P][2] = {};
     const int64_t end = inputs - start < kSpan ? inputs : start + kSpan;
@@ -283,6 +285,7 @@ void multiply(const DenseProduct& product, int64_t first_panel, int64_t last_pan
   constexpr int64_t kColumns = Panel<S>::kColumns;
   if (product.rows == 1) return multiply_row<S, X>(product, first_panel, last_panel, static_cast<Sum*>(memory));
   const int64_t inputs = product.inputs, tiles = last_tile - first_tile;
+  constexpr int64_t kSpan = span_of<X>;
   const int64_t wanted = tiles > 1 ? (inputs + kSlice<S> / 2) / kSlice<S> : 1;
   const int64_t spans = (inputs + kSpan - 1) / kSpan;
   const int64_t slice = wanted > 1 ? (spans + wanted - 1) / wanted * kSpan : inputs;
@@ -292,8 +295,8 @@ void multiply(const DenseProduct& product, int64_t first_panel, int64_t last_pan
     for (int64_t panel = first_panel; panel < last_panel; ++panel) {
       const S* weight = static_cast<const S*>(product.weight) + (panel * inputs + start) * kColumns;
       for (int64_t tile = first_tile; tile < last_tile; ++tile) {
-        const int64_t row = tile * kRows;
-        const int64_t rows = product.rows - row < kRows ? product.rows - row : kRows;
+        const int64_t row = tile * product.tile_rows;
+        const int64_t rows = product.rows - row < product.tile_rows ? product.rows - row : product.tile_rows;
         const X* x = static_cast<const X*>(product.x) + row * inputs + start * rows;
         const int64_t place = slice < inputs ? (panel - first_panel) * tiles + tile - first_tile : 0;
         Sum* sums = static_cast<Sum*>(memory) + place * kRows * kColumns;

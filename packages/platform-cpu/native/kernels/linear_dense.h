@@ -8,8 +8,9 @@
 namespace kernelet {
 
 struct DenseProduct {
-  const void* x;        // tiles of `tile_rows` rows, as Way::tile made them
-  int64_t rows;         // the last tile has the rest
+  const void* x;        // tiles, as Way::tile made them
+  int64_t rows;
+  int64_t tile_rows;    // of each tile, at most the kernel's; the last one has the rest
   int64_t inputs;       // whole granules: what is beyond the weight's is zero in both
   int64_t outputs;
   const void* weight;   // panels
@@ -32,7 +33,7 @@ struct DenseKernels {
   };
   struct Storage {
     int columns;
-    int tile_rows;
+    int tile_rows;  // at most
     int slice;    // inputs, about, that tiles go over before the next ones
     int granule;  // inputs that lie together in a panel
     // Rows [columns or fewer, inputs] that are `stride` elements apart -> a panel.
