@@ -115,6 +115,20 @@ void multiply_int8(int64_t turns) {
   }
 }
 
+#if defined(__AVX512BF16__)
+void multiply_bf16(int64_t turns) {
+  floats sums[kChains] = {};
+  __m512bh a = {}, b = {};
+  opaque(a), opaque(b);
+  for (int64_t turn = 0; turn < turns; ++turn) {
+    for (auto& sum : sums) {
+      sum = _mm512_dpbf16_ps(sum, a, b);
+      opaque(sum);
+    }
+  }
+}
+#endif
+
 #if defined(__AVX512FP16__)
 void multiply_fp16(int64_t turns) {
   __m512h sums[kChains] = {}, a = {}, b = {};
@@ -147,6 +161,10 @@ int main(int count, char** arguments) {
   const double int8 = best(threads, rounds, [&](int) { multiply_int8(turns); });
   printf("{\"bandwidth\": %.6g, \"rates\": {\"fp32\": %.6g, \"int8\": %.6g", bytes / reading,
          operations * sizeof(floats) / 4 / fp32, operations * sizeof(ints) / int8);
+#if defined(__AVX512BF16__)
+  const double bf16 = best(threads, rounds, [&](int) { multiply_bf16(turns); });
+  printf(", \"bf16\": %.6g", operations * 32 / bf16);
+#endif
 #if defined(__AVX512FP16__)
   const double fp16 = best(threads, rounds, [&](int) { multiply_fp16(turns); });
   printf(", \"fp16\": %.6g", operations * 32 / fp16);

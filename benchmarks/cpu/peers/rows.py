@@ -131,7 +131,8 @@ class Machine:
 
     Attributes:
         bandwidth: Bytes a second of a streaming read, all threads.
-        rates: Multiply-adds of two operations each, a second, by element type: ``fp32``, ``int8``, ``fp16`` if any.
+        rates: Multiply-adds of two operations each, a second, by element type: ``fp32``, ``int8``, ``bf16`` and
+            ``fp16`` if any.
     """
 
     bandwidth: float
@@ -139,7 +140,7 @@ class Machine:
 
     def rate(self, precision: str) -> float:
         """The fastest arithmetic that keeps the accuracy: 8-bit products for 8-bit weights, else floats."""
-        usable = ("fp32", "fp16") if precision == "bf16" else ("fp32", "fp16", "int8")
+        usable = ("fp32", "bf16", "fp16") if precision == "bf16" else ("fp32", "bf16", "fp16", "int8")
         return max(self.rates[kind] for kind in usable if kind in self.rates)
 
 

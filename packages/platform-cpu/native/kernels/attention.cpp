@@ -2,6 +2,7 @@
 
 #include "kernels/cache_elements.h"
 #include "kernels/elementwise_math.h"
+#include "kernels/pairs.h"
 
 namespace kernelet::KERNELET_ISA {
 namespace {
@@ -58,11 +59,15 @@ struct Task {
   using V = VecOf<W>;
   static constexpr int kLanesOf = kWideLanes<W>;
   static constexpr int kVectors = kKeyBlock / kLanesOf;
+  // Queries, keys, values and weights are multiplied in pairs of bfloat16: copies hold words of numbers 2i and 2i + 1 of
+  // a key, and of rows 2i and 2i + 1 of values.
+  static constexpr bool kPairs = kHasPairs && std::is_same_v<E, bf16>;
 
   const AttentionCall& call;
   const AttentionTask& task;
   const AttentionLayer& layer;
   const int64_t group;
+  const W factor;  // of a product of query and key
   Scratch<W> scratch;
   Block<E, kVectors> pages;
   Block<W, kVectors> copies;
@@ -70,6 +75,7 @@ struct Task {
 
   Task(const AttentionCall& c, const AttentionTask& t, void* memory)
       : call(c), task(t), layer(c.layer), group(c.layer.heads / c.layer.kv_heads),
+        factor(static_cast<W>(c.layer.scale * c.layer.key_scale * kUnit<E>)),
         scratch(c.layer, t.count * (c.layer.heads / c.layer.kv_heads), memory) {}
 
   int64_t first_key(int64_t position) const {
@@ -101,7 +107,8 @@ struct Task {
     for (int64_t i = 0; i < kKeyBlock * scratch.width; ++i) scratch.values[i] = 0;
     copies.stride = kKeyBlock;
     for (int n = 0; n < kVectors; ++n) copies.keys[n] = scratch.keys + n * kLanesOf;
-    for (int64_t key = 0; key < kKeyBlock; ++key) copies.values[key] = scratch.values + key * scratch.width;
+    for (int64_t key = 0; key < kKeyBlock; ++key)
+      copies.values[key] = scratch.values + (kPairs ? key / 2 : key) * scratch.width;
   }
 
   const E* page_at(int64_t position) const {
@@ -139,18 +146,26 @@ struct Task {
     }
     for (int64_t position = from; position < to; ++position)
       pages.values[position - block] = page_at(position) + (tokens + position % tokens) * size;
+    if constexpr (kPairs) {  // the other half of a pair, which is read and not used
+      if (from % 2) pages.values[from - block - 1] = pages.values[from - block];
+      if (to % 2) pages.values[to - block] = pages.values[to - block - 1];
+    }
   }
 
   template <class S>
   void take_queries() {
     const S* source = static_cast<const S*>(call.query) + task.token * call.query_stride + task.kv_head * group * layer.size;
     const S* sinks = static_cast<const S*>(call.sinks);
-    const V factor = splat(static_cast<W>(layer.scale * layer.key_scale * kUnit<E>));
     W* query = scratch.query;
     for (int64_t token = 0; token < task.count; ++token)
-      for (int64_t head = 0; head < group; ++head, query += layer.size) {
+      for (int64_t head = 0; head < group; ++head, query += query_stride()) {
         const S* row = source + token * call.query_stride + head * layer.size;
-        each_vector<S>(layer.size, [&](int64_t i, int n) { narrow(query + i, widen(row + i, n) * factor, n); });
+        if constexpr (kPairs) {
+          query[query_stride() - 1] = 0;
+          std::memcpy(query, row, static_cast<size_t>(layer.size) * sizeof(S));
+        } else {
+          each_vector<S>(layer.size, [&](int64_t i, int n) { narrow(query + i, widen(row + i, n) * splat(factor), n); });
+        }
       }
     const int64_t rows = task.count * group;
     for (int64_t row = 0; row < rows; ++row) {
@@ -160,6 +175,9 @@ struct Task {
     for (int64_t i = 0; i < rows * scratch.width; ++i) scratch.result[i] = 0;
   }
 
+  // Words of W's size in a row of queries.
+  int64_t query_stride() const { return kPairs ? (layer.size + 1) / 2 : layer.size; }
+
   // Keys and values of the pages that hold positions [from, to), whole pages where they lie in the block.
   void take_keys(int64_t block, int64_t from, int64_t to) {
     const int64_t size = layer.size, tokens = layer.block_size;
@@ -167,6 +185,12 @@ struct Task {
       const E* keys = page_at(page * tokens);
       const int64_t start = larger(page * tokens, block), stop = smaller((page + 1) * tokens, block + kKeyBlock);
       const int64_t skipped = start - page * tokens, count = stop - start;
+      if constexpr (kPairs) {
+        const int64_t key = start - block;
+        pair_keys(keys + skipped, size, tokens, count, scratch.keys + key, kKeyBlock);
+        pair_values(keys + size * tokens + skipped * size, size, key, count, scratch.values, scratch.width);
+        continue;
+      }
       for (int64_t d = 0; d < size; ++d) {
         const E* source = keys + d * tokens + skipped;
         W* target = scratch.keys + d * kKeyBlock + (start - block);
@@ -231,31 +255,55 @@ struct Task {
       shrink[r] = soften(row + r, mine, from, to);
       if constexpr (kHasRowScales<E>) multiply(mine, value_scales, from, to);
     }
+    if constexpr (kPairs) {
+      for (int r = 0; r < R; ++r) round_weights(weights + r * kKeyBlock, from, to);
+    }
     W* result = scratch.result + row * scratch.width;
     int64_t d = 0;
     for (; d + kWide <= scratch.width; d += kWide) mix<R, tile_vectors<R>()>(held, result + d, d, weights, shrink, from, to);
     for (; d < scratch.width; d += kLanesOf) mix<R, 1>(held, result + d, d, weights, shrink, from, to);
   }
 
+  // To bfloat16, in the first half of their place.
+  static void round_weights(W* weights, int64_t from, int64_t to) {
+    bf16* rounded = reinterpret_cast<bf16*>(weights);
+    for (int64_t i = from / kLanesOf * kLanesOf; i < to; i += kLanesOf) store_rounded(rounded + i, load(weights + i));
+  }
+
   // Scores of R queries with the keys of some vectors.
   template <int R, class K>
   void score(const Block<K, kVectors>& held, int64_t row, int64_t key, W* out) {
     constexpr int N = tile_vectors<R>();
-    const W* query = scratch.query + row * layer.size;
+    const W* query = scratch.query + row * query_stride();
     const K* of[N];
     for (int n = 0; n < N; ++n) of[n] = held.keys[key / kLanesOf + n];
     V sums[R][N] = {};
-    for (int64_t d = 0, at = 0; d < layer.size; ++d, at += held.stride) {
-      V keys[N];
-      for (int n = 0; n < N; ++n) keys[n] = load_element<W>(of[n] + at);
-      for (int r = 0; r < R; ++r) {
-        const V x = splat(query[r * layer.size + d]);
-        for (int n = 0; n < N; ++n) sums[r][n] = fmadd(x, keys[n], sums[r][n]);
+    for (int64_t d = 0; d < query_stride(); ++d) {
+      if constexpr (kPairs) {
+        vu keys[N];
+        for (int n = 0; n < N; ++n) keys[n] = key_pairs(of[n], d, held.stride);
+        for (int r = 0; r < R; ++r) {
+          const vu x = splat_pair(reinterpret_cast<const bf16*>(query + r * query_stride() + d));
+          for (int n = 0; n < N; ++n) sums[r][n] = add_pairs(sums[r][n], x, keys[n]);
+        }
+      } else {
+        V keys[N];
+        for (int n = 0; n < N; ++n) keys[n] = load_element<W>(of[n] + d * held.stride);
+        for (int r = 0; r < R; ++r) {
+          const V x = splat(query[r * layer.size + d]);
+          for (int n = 0; n < N; ++n) sums[r][n] = fmadd(x, keys[n], sums[r][n]);
+        }
       }
     }
     for (int r = 0; r < R; ++r)
-      for (int n = 0; n < N; ++n) store(out + r * kKeyBlock + n * kLanesOf, sums[r][n]);
+      for (int n = 0; n < N; ++n)
+        store(out + r * kKeyBlock + n * kLanesOf, kPairs ? sums[r][n] * splat(factor) : sums[r][n]);
   }
+
+  static vu key_pairs(const bf16* keys, int64_t d, int64_t stride) {
+    return pair_rows(keys + 2 * d * stride, keys + (2 * d + 1) * stride);
+  }
+  static vu key_pairs(const float* words, int64_t d, int64_t stride) { return (vu)load(words + d * stride); }
 
   void multiply(W* numbers, const W* by, int64_t from, int64_t to) {
     const int64_t end = round_up(to, kLanesOf);
@@ -297,21 +345,43 @@ struct Task {
     V sums[R][N];
     for (int r = 0; r < R; ++r)
       for (int n = 0; n < N; ++n) sums[r][n] = load(result + r * scratch.width + n * kLanesOf) * splat(shrink[r]);
-    for (int64_t key = from; key < to; ++key) {
-      V values[N];
-      for (int n = 0; n < N; ++n) values[n] = load_element<W>(held.values[key] + column + n * kLanesOf);
-      for (int r = 0; r < R; ++r) {
-        const V x = splat(weights[r * kKeyBlock + key]);
-        for (int n = 0; n < N; ++n) sums[r][n] = fmadd(x, values[n], sums[r][n]);
+    if constexpr (kPairs) {
+      for (int64_t key = from / 2 * 2; key < to; key += 2) {
+        vu values[N];
+        for (int n = 0; n < N; ++n) values[n] = value_pairs(held, key, column + n * kLanesOf);
+        if (key < from || key + 1 == to) {  // what lies beside may be no number
+          const uint32_t mine = (key < from ? 0 : 0xffff) | (key + 1 == to ? 0 : 0xffff0000);
+          for (int n = 0; n < N; ++n) values[n] &= mine;
+        }
+        for (int r = 0; r < R; ++r) {
+          const vu x = splat_pair(reinterpret_cast<const bf16*>(weights + r * kKeyBlock) + key);
+          for (int n = 0; n < N; ++n) sums[r][n] = add_pairs(sums[r][n], x, values[n]);
+        }
+      }
+    } else {
+      for (int64_t key = from; key < to; ++key) {
+        V values[N];
+        for (int n = 0; n < N; ++n) values[n] = load_element<W>(held.values[key] + column + n * kLanesOf);
+        for (int r = 0; r < R; ++r) {
+          const V x = splat(weights[r * kKeyBlock + key]);
+          for (int n = 0; n < N; ++n) sums[r][n] = fmadd(x, values[n], sums[r][n]);
+        }
       }
     }
     for (int r = 0; r < R; ++r)
       for (int n = 0; n < N; ++n) store(result + r * scratch.width + n * kLanesOf, sums[r][n]);
   }
 
+  static vu value_pairs(const Block<bf16, kVectors>& held, int64_t key, int64_t column) {
+    return pair_rows(held.values[key] + column, held.values[key + 1] + column);
+  }
+  static vu value_pairs(const Block<float, kVectors>& held, int64_t key, int64_t column) {
+    return (vu)load(held.values[key] + column);
+  }
+
   template <class S>
   void give_results() {
-    const V factor = splat(static_cast<W>(layer.value_scale * kUnit<E>));
+    const V unit = splat(static_cast<W>(layer.value_scale * kUnit<E>));
     S* target = static_cast<S*>(call.out) + (task.token * layer.heads + task.kv_head * group) * layer.size;
     for (int64_t row = 0; row < task.count * group; ++row) {
       S* out = target + (row / group * layer.heads + row % group) * layer.size;
@@ -322,7 +392,7 @@ struct Task {
         if constexpr (kUnit<E> == 1)
           narrow(out + i, mixed, n);
         else
-          narrow(out + i, mixed * factor, n);
+          narrow(out + i, mixed * unit, n);
       });
     }
   }

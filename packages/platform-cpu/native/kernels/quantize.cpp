@@ -77,6 +77,24 @@ inline void put(const int32_t* values, int64_t count, int bytes, uint8_t* out) {
   }
 }
 
+typedef int8_t vb __attribute__((vector_size(kLanes), aligned(1), may_alias));
+
+// The same of rows that need not be float64, a byte each, for `count` inputs; their sum.
+template <class S>
+int32_t round_bytes(const S* x, float scale, int64_t count, uint8_t* out) {
+  vi sums = {};
+  each_vector<S>(count, [&](int64_t i, int lanes) {
+    vf v = widen(x + i, lanes) / splat(scale);
+    v = v > 127.0f ? splat(127.0f) : v;
+    v = v < -127.0f ? splat(-127.0f) : v;
+    const vi steps = (vi)(v + 0x1.8p23f) - 0x4b400000;
+    const vb bytes = __builtin_convertvector(steps, vb);
+    std::memcpy(out + i, &bytes, static_cast<size_t>(lanes));
+    sums += steps;
+  });
+  return lane_sum(sums);
+}
+
 template <class S>
 void round_row(const IntFormat& format, const S* x, uint8_t* row) {
   using W = Wide<S>;
@@ -91,6 +109,14 @@ void round_row(const IntFormat& format, const S* x, uint8_t* row) {
   for (int64_t group = 0, start = 0; start < format.padded(); ++group, start += format.group) {
     const int64_t end = start + format.group < format.padded() ? start + format.group : format.padded();
     int32_t sum = 0;
+    if constexpr (sizeof(W) == 4) {
+      if (usable && bytes == 1) {
+        const int64_t given = format.inputs < start ? 0 : format.inputs < end ? format.inputs - start : end - start;
+        sums[group] = round_bytes(x + start, scale, given, inputs + start);
+        std::memset(inputs + start + given, 0, static_cast<size_t>(end - start - given));
+        continue;
+      }
+    }
     for (int64_t at = start; at < end; at += kChunk) {
       const int64_t stored = end - at < kChunk ? end - at : kChunk;
       const int64_t given = format.inputs - at < stored ? format.inputs - at : stored;
