@@ -6,7 +6,6 @@ import torch
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.op import ScaleLevel, WeightScheme
 from kernelet.testing.weight_kernel import dequantize, make_weights
-from kernelet_platform_cpu.cpuinfo import cpu_flags
 from kernelet_platform_cpu.linear.torch_quantized import TorchQuantized, rounded
 
 GROUPS = (ScaleLevel("float32", (1, 16)),)
