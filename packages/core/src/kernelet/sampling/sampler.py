@@ -113,10 +113,14 @@ class Sampler:
                 state.append(outcome.token)
         return batch.outcomes
 
-    def _changes(self, request_id: str, masks: Mapping[str, bytes]) -> bool:
+    def _computes(self, request_id: str) -> bool:
+        """Whether a row gets other numbers than it had; to take tokens away it can stay as narrow as it is."""
         state = self._states[request_id]
         restricted = state.restrictions.active(len(state.generated))
-        return restricted or state.counts is not None or request_id in masks or self._custom.members(request_id)
+        return restricted or state.counts is not None or self._custom.members(request_id)
+
+    def _changes(self, request_id: str, masks: Mapping[str, bytes]) -> bool:
+        return request_id in masks or self._computes(request_id)
 
     def _keep_raw(self, batch: _Batch, states: Sequence[SamplingState], changed: Sequence[int]) -> dict[int, Tensor]:
         """Raw logits of rows that want log-probabilities; copied where processing would change them."""
@@ -124,9 +128,11 @@ class Sampler:
         return {index: batch.rows[index].clone() if index in changed else batch.rows[index] for index in wanted}
 
     def _process(self, batch: _Batch, changed: Sequence[int], masks: Mapping[str, bytes]) -> None:
-        batch.rows = wide(batch.rows)
-        for index, maximum in zip(changed, batch.select(changed).amax(-1).tolist(), strict=True):
-            if not math.isfinite(maximum):
+        if any(self._computes(batch.outcomes[index].request_id) for index in changed):
+            batch.rows = wide(batch.rows)
+        maxima = self._ops.sample(batch.rows, None)[1].tolist()
+        for index in changed:
+            if not math.isfinite(maxima[index]):
                 batch.outcomes[index].error = NOT_FINITE
         for index in changed:
             state = self._states[batch.outcomes[index].request_id]
@@ -214,10 +220,6 @@ class _Batch:
     def __init__(self, rows: Tensor, outcomes: list[Outcome]) -> None:
         self.rows = rows
         self.outcomes = outcomes
-
-    def select(self, indices: Sequence[int]) -> Tensor:
-        """Rows by index, without a copy where these are all."""
-        return self.rows if len(indices) == len(self.outcomes) else self.rows[list(indices)]
 
     def fail(self, index: int, error: Exception) -> None:
         """Ends a request."""

@@ -19,7 +19,8 @@ from kernelet.request.request import Request
 logger = logging.getLogger(__name__)
 
 MANY_ROWS: Final = 8
-"""From so many rows on, threads share them: fewer are filled before a thread has woken up."""
+SLOW_ROW: Final = 1e-4
+"""From so many rows of so many seconds on, threads share them: less is filled before a thread has woken up."""
 
 
 class MaskFiller:
@@ -37,19 +38,20 @@ class MaskFiller:
         self._num_threads = config.mask_threads
         self._clock = clock
         self._threads: ThreadPoolExecutor | None = None
+        self._row_seconds = 0.0  # of the last step, on average
 
     def rows(self, requests: Sequence[Request]) -> tuple[dict[str, bytes], list[tuple[Request, Exception]]]:
         """The row of each request, and why some have none: these fail, nobody else notices."""
-        fill: Callable[[Request], bytes | Exception] = self._row
-        if len(requests) >= MANY_ROWS and self._num_threads > 1:
+        if len(requests) >= MANY_ROWS and self._row_seconds >= SLOW_ROW and self._num_threads > 1:
             if self._threads is None:
                 self._threads = ThreadPoolExecutor(self._num_threads, thread_name_prefix="kernelet-mask")
-            found = list(self._threads.map(fill, requests))
+            found = list(self._threads.map(self._row, requests))
         else:
-            found = [fill(request) for request in requests]
+            found = [self._row(request) for request in requests]
+        self._row_seconds = sum(seconds for _, seconds in found) / max(len(found), 1)
         rows: dict[str, bytes] = {}
         failures: list[tuple[Request, Exception]] = []
-        for request, row in zip(requests, found, strict=True):
+        for request, (row, _) in zip(requests, found, strict=True):
             if isinstance(row, Exception):
                 failures.append((request, row))
             else:
@@ -61,20 +63,20 @@ class MaskFiller:
         if self._threads is not None:
             self._threads.shutdown()
 
-    def _row(self, request: Request) -> bytes | Exception:
+    def _row(self, request: Request) -> tuple[bytes | Exception, float]:
+        """The row, or why there is none, and the seconds it took."""
         grammar = request.grammar
         assert grammar is not None
         began = self._clock()
         try:
             row = mask_row(grammar, request.data.stop_token_ids, self._num_words)
         except Exception as error:  # noqa: BLE001  it belongs to the request
-            return error
+            return error, 0.0
         seconds = self._clock() - began
         if seconds > self._timeout:
-            return RequestFailedError(
-                f"the constraint's next tokens took {seconds:.1f} s to find, more than {self._timeout:g} s"
-            )
-        return row
+            slow = f"the constraint's next tokens took {seconds:.1f} s to find, more than {self._timeout:g} s"
+            return RequestFailedError(slow), seconds
+        return row, seconds
 
 
 def mask_row(grammar: Grammar, stop_token_ids: Sequence[int], num_words: int) -> bytes:

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import itertools
+import threading
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from kernelet.config import StructuredConfig
-from kernelet.engine.structured.masks import MANY_ROWS, MaskFiller, mask_row
+from kernelet.engine.structured.masks import MANY_ROWS, SLOW_ROW, MaskFiller, mask_row
 from kernelet.errors import RequestFailedError
 from kernelet.request.request import Request
 from kernelet.structured.rules import decode
@@ -61,17 +63,22 @@ def request_of(name, grammar):
     return request
 
 
+@pytest.mark.parametrize("slow", [False, True])
 @pytest.mark.parametrize("count", [1, MANY_ROWS - 1, MANY_ROWS, 3 * MANY_ROWS])
-def test_every_request_has_its_own_row_and_failures_are_alone(start, count):
-    filler = MaskFiller(260, StructuredConfig())
+def test_every_request_has_its_own_row_and_failures_are_alone(start, count, slow):
+    times = itertools.count(0, SLOW_ROW * 4 if slow else 0)
+    filler = MaskFiller(260, StructuredConfig(), clock=lambda: float(next(times)))
     texts = [b"", b"y", b"ye", b"yes"]
     requests = [request_of(f"r{index}", start(YES_OR_NO, texts[index % 4])) for index in range(count)]
     requests.append(request_of("broken", SimpleNamespace()))
-    rows, failures = filler.rows(requests)
+    for _ in range(2):
+        rows, failures = filler.rows(requests)
+        assert [request.request_id for request, _ in failures] == ["broken"]
+        expected = [set(b"yn"), set(b"e"), set(b"s"), {EOS}]
+        assert {name: allowed(row) for name, row in rows.items()} == {f"r{i}": expected[i % 4] for i in range(count)}
+    shared = any(thread.name.startswith("kernelet-mask") for thread in threading.enumerate())
     filler.close()
-    assert [request.request_id for request, _ in failures] == ["broken"]
-    expected = [set(b"yn"), set(b"e"), set(b"s"), {EOS}]
-    assert {name: allowed(row) for name, row in rows.items()} == {f"r{i}": expected[i % 4] for i in range(count)}
+    assert shared == (slow and count + 1 >= MANY_ROWS)
 
 
 def test_a_fill_that_takes_too_long_is_an_error(start):
