@@ -59,6 +59,7 @@ struct Task {
   using V = VecOf<W>;
   static constexpr int kLanesOf = kWideLanes<W>;
   static constexpr int kVectors = kKeyBlock / kLanesOf;
+  static constexpr int kShrinks = (kTileRows + kLanesOf - 1) / kLanesOf * kLanesOf;
   // Queries, keys, values and weights are multiplied in pairs of bfloat16: copies hold words of numbers 2i and 2i + 1 of
   // a key, and of rows 2i and 2i + 1 of values.
   static constexpr bool kPairs = kHasPairs && std::is_same_v<E, bf16>;
@@ -248,13 +249,15 @@ struct Task {
     constexpr int kWide = tile_vectors<R>() * kLanesOf;
     const int64_t begin = from / kWide * kWide;
     for (int64_t key = begin; key < to; key += kWide) score<R>(held, row, key, weights + key);
-    W shrink[R];
+    W shrink[kShrinks] = {}, sums[R];
     for (int r = 0; r < R; ++r) {
       W* mine = weights + r * kKeyBlock;
       if constexpr (kHasRowScales<E>) multiply(mine, key_scales, from, to);
-      shrink[r] = soften(row + r, mine, from, to);
+      shrink[r] = soften(row + r, mine, from, to, sums[r]);
       if constexpr (kHasRowScales<E>) multiply(mine, value_scales, from, to);
     }
+    for (int i = 0; i < R; i += kLanesOf) store(shrink + i, exp_of(load(shrink + i)));
+    for (int r = 0; r < R; ++r) scratch.total[row + r] = scratch.total[row + r] * shrink[r] + sums[r];
     if constexpr (kPairs) {
       for (int r = 0; r < R; ++r) round_weights(weights + r * kKeyBlock, from, to);
     }
@@ -310,8 +313,8 @@ struct Task {
     for (int64_t i = from / kLanesOf * kLanesOf; i < end; i += kLanesOf) store(numbers + i, load(numbers + i) * load(by + i));
   }
 
-  // Scores of a row to weights, in place; the factor of what was summed before.
-  W soften(int64_t row, W* weights, int64_t from, int64_t to) {
+  // Scores of a row to weights, in place, and their sum; the logarithm of the factor of what was summed before.
+  W soften(int64_t row, W* weights, int64_t from, int64_t to, W& sum) {
     const int64_t begin = from / kLanesOf * kLanesOf, end = round_up(to, kLanesOf);
     if (layer.soft_cap != 0) {
       const V cap = splat(static_cast<W>(layer.soft_cap));
@@ -333,10 +336,10 @@ struct Task {
       store(weights + i, p);
       sums += p;
     }
-    const W shrink = exp_of(splat(scratch.largest[row] - reference))[0];
+    sum = lane_sum(sums);
+    const W before = scratch.largest[row];
     scratch.largest[row] = largest;
-    scratch.total[row] = scratch.total[row] * shrink + lane_sum(sums);
-    return shrink;
+    return before - reference;
   }
 
   // result = result * shrink + weights @ values, for R rows and N vectors of columns.

@@ -78,5 +78,10 @@ inline auto lane_max(V v) {
     for (int i = 0; i < half; ++i) held[i] = held[i] > held[i + half] ? held[i] : held[i + half];
   return held[0];
 }
+#if defined(__AVX512F__)
+// In registers, in the same order.
+inline float lane_sum(vf v) { return _mm512_reduce_add_ps((__m512)v); }
+inline float lane_max(vf v) { return _mm512_reduce_max_ps((__m512)v); }
+#endif
 
 }  // namespace kernelet::KERNELET_ISA

@@ -6,14 +6,22 @@
 
 namespace kernelet::KERNELET_ISA {
 
+// x held between two numbers; NaN stays NaN.
+inline vf held(vf x, float low, float high) {
+#if defined(__AVX512F__)
+  return (vf)_mm512_min_ps((__m512)splat(high), _mm512_max_ps((__m512)splat(low), (__m512)x));
+#else
+  x = x < low ? vf{} + low : x;
+  return x > high ? vf{} + high : x;
+#endif
+}
+
 // e^x within 2 ulp (Cody and Waite's reduction, Moshier's polynomial); 0 and infinity outside, NaN stays NaN.
 inline vf exp_of(vf x) {
   constexpr float kLow = -104.0f, kHigh = 89.0f, kMagic = 12582912.0f;
-  x = x < kLow ? vf{} + kLow : x;
-  x = x > kHigh ? vf{} + kHigh : x;
+  x = held(x, kLow, kHigh);
   const vf shifted = fmadd(x, splat(1.44269504088896341f), splat(kMagic));
   const vf n = shifted - kMagic;
-  const vi power = (vi)shifted - (vi)splat(kMagic);
   vf r = fmadd(n, splat(-0.693359375f), x);
   r = fmadd(n, splat(2.12194440e-4f), r);
   vf p = splat(1.9875691500e-4f);
@@ -23,15 +31,19 @@ inline vf exp_of(vf x) {
   p = fmadd(p, r, splat(1.6666665459e-1f));
   p = fmadd(p, r, splat(5.0000001201e-1f));
   p = fmadd(p, r * r, r) + 1.0f;
+#if defined(__AVX512F__)
+  return (vf)_mm512_scalef_ps((__m512)p, (__m512)n);
+#else
+  const vi power = (vi)shifted - (vi)splat(kMagic);
   const vi half = power >> 1;  // 2^power in two factors: it may be below the normal numbers
   return p * (vf)((half + 127) << 23) * (vf)((power - half + 127) << 23);
+#endif
 }
 
 // tanh x within 4 ulp: a rational function, as Eigen has it.
 inline vf tanh_of(vf x) {
   constexpr float kLargest = 7.90531110763549805f;
-  x = x < -kLargest ? vf{} - kLargest : x;
-  x = x > kLargest ? vf{} + kLargest : x;
+  x = held(x, -kLargest, kLargest);
   const vf s = x * x;
   vf p = splat(-2.76076847742355e-16f);
   p = fmadd(p, s, splat(2.00018790482477e-13f));
