@@ -1,5 +1,8 @@
 #include "kernels/linear_dense.h"
 
+#include <type_traits>
+
+#include "kernels/pairs.h"
 #include "kernels/vec.h"
 
 namespace kernelet::KERNELET_ISA {
@@ -134,14 +137,13 @@ void make_double_tile(const void* rows, int64_t count, int64_t inputs, Dtype, vo
 void make_tile_of_pairs(const void* rows, int64_t count, int64_t inputs, Dtype, void* tile) {
   const bf16* source = static_cast<const bf16*>(rows);
   bf16* target = static_cast<bf16*>(tile);
-  for (int64_t row = 0; row < count; ++row) {
-    for (int64_t k = 0; k + 2 <= inputs; k += 2) std::memcpy(target + k * count + row * 2, source + row * inputs + k, 4);
-    if (inputs % 2) {
-      bf16* last = target + (inputs - 1) * count + row * 2;
-      last[0] = source[row * inputs + inputs - 1];
-      last[1] = {};
+  for (int64_t k = 0; k + 2 <= inputs; k += 2)
+    for (int64_t row = 0; row < count; ++row, target += 2) std::memcpy(target, source + row * inputs + k, 4);
+  if (inputs % 2)
+    for (int64_t row = 0; row < count; ++row, target += 2) {
+      target[0] = source[row * inputs + inputs - 1];
+      target[1] = {};
     }
-  }
 }
 #endif
 
@@ -224,6 +226,14 @@ void sum_tile(const X* x, int64_t rows, const S* weight, int64_t inputs, int64_t
   if constexpr (R > 1) sum_tile<S, X, R - 1>(x, rows, weight, inputs, ahead, first, sums);
 }
 
+template <class Y, class V>
+inline void put(Y* y, V value) {
+  if constexpr (kHasPairs && std::is_same_v<Y, bf16>)
+    store_rounded(y, value);
+  else
+    store(y, value);
+}
+
 // One row of sums, with its bias, rounded to y's type.
 template <class Y, class Sum>
 void write_row(const Sum* sums, const Sum* bias, int64_t count, Y* y) {
@@ -232,10 +242,10 @@ void write_row(const Sum* sums, const Sum* bias, int64_t count, Y* y) {
     auto value = load(sums + i);
     if (bias) value += load(bias + i);
     if (count - i >= kStep) {
-      store(y + i, value);
+      put(y + i, value);
     } else {
       Y last[kStep];
-      store(last, value);
+      put(last, value);
       for (int64_t j = i; j < count; ++j) y[j] = last[j - i];
     }
   }

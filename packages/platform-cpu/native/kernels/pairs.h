@@ -18,7 +18,9 @@ inline vu load_words(const bf16* p, int n) {
 }
 
 // Nearest, ties to even.
-inline void store_rounded(bf16* p, vf v) { *reinterpret_cast<__m256bh*>(p) = _mm512_cvtneps_pbh((__m512)v); }
+inline void store_rounded(bf16* p, vf v) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), (__m256i)_mm512_cvtneps_pbh((__m512)v));
+}
 #else
 inline constexpr bool kHasPairs = false;
 
