@@ -71,6 +71,8 @@ def run_suites(suites: list[type[Suite]], folder: Path, *arguments: str, says: t
                 "no:cacheprovider",
                 "--tb=line",
                 "--hypothesis-seed=1",
+                "-W",
+                "ignore::pytest.PytestUnraisableExceptionWarning",  # of sockets that faulty servers leave
                 *arguments,
                 str(file),
             ],

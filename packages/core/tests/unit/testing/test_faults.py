@@ -7,6 +7,9 @@ from kit import unnoticed
 
 from kernelet.testing.faults import DOMAINS, faults_of
 
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+"""Some faults leave sockets and tasks behind, which are found whenever garbage is collected."""
+
 SHARES = {
     "attention": 8,
     "communicator": 6,

@@ -31,6 +31,7 @@ class HelperProcess:
 
     Attributes:
         usable: It may be given a call.
+        died_idle: It had served before, and ended before it began with the last call: another helper may serve that.
 
     Raises:
         SandboxError: the system starts no further process.
@@ -53,6 +54,7 @@ class HelperProcess:
             finally:
                 os.close(life)
         self.usable = True
+        self.died_idle = self._has_served = False
         self._made: set[tuple[str, str]] = set()
         try:
             send(self._channel, hello, START_SECONDS)
@@ -75,13 +77,16 @@ class HelperProcess:
             SandboxError: see ``Sandbox.call``.
         """
         self.usable, limit = False, max_result_bytes + _OVERHEAD
+        self.died_idle, self._has_served = self._has_served, True
         try:
             send(self._channel, self._without_what_it_has(call), START_SECONDS)
             reply = self._receive(limit, START_SECONDS, what)
         except TimeoutError:
+            self.died_idle = False
             raise SandboxError(f"{what} failed: the process for it did not start in {START_SECONDS:g} s") from None
         except OSError:
             raise self._ended(what) from None
+        self.died_idle = False
         if isinstance(reply, Started):
             if call.setup is not None:
                 self._made.add((call.setup.target, call.setup.key))

@@ -179,17 +179,19 @@ class Sandbox:
     def _run(self, call: Call, what: str, max_result_bytes: int, since: float, stop: Stop) -> bytes:
         if time.monotonic() - since > self._max_wait_seconds:
             raise SandboxBusyError(f"{what} waited for {self._max_wait_seconds:g} s for others: try again later")
-        helper = self._take(what)
-        try:
-            if not stop.holds(helper):
-                raise SandboxError(f"{what} was stopped")
-            return helper.call(call, what, max_result_bytes)
-        except SandboxError:
-            self._check_open(what)  # the better reason
-            raise
-        finally:
-            stop.leaves(helper)
-            self._give_back(helper)
+        while True:
+            helper = self._take(what)
+            try:
+                if not stop.holds(helper):
+                    raise SandboxError(f"{what} was stopped")
+                return helper.call(call, what, max_result_bytes)
+            except SandboxError:
+                self._check_open(what)  # the better reason
+                if not helper.died_idle:
+                    raise
+            finally:
+                stop.leaves(helper)
+                self._give_back(helper)
 
     def _take(self, what: str) -> HelperProcess:
         """An idle helper, else a new one."""

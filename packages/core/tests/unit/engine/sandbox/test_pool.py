@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kernelet.engine.sandbox.helper import HelperProcess
 from kernelet.engine.sandbox.messages import Setup
 from kernelet.errors import (
     RequestError,
@@ -131,6 +132,14 @@ def test_a_helper_that_was_killed_while_idle_is_replaced(run, gone):
     victim = int(run("pid"))
     os.kill(victim, signal.SIGKILL)
     assert gone(victim)
+    assert int(run("pid")) != victim
+
+
+def test_a_helper_that_dies_as_it_is_given_a_call_is_replaced(run, monkeypatch):
+    """Its death is not seen yet when it is taken."""
+    victim = int(run("pid"))
+    monkeypatch.setattr(HelperProcess, "alive", lambda helper: helper.usable)
+    os.kill(victim, signal.SIGKILL)
     assert int(run("pid")) != victim
 
 
