@@ -81,10 +81,9 @@ constexpr int kSlice = 16384 / static_cast<int>(Panel<S>::kColumns * sizeof(S));
 
 template <class S>
 void pack(const void* rows, int64_t stride, int64_t count, int64_t inputs, void* panel) {
-  constexpr int kGranule = Panel<S>::kGranule;
   const S* source = static_cast<const S*>(rows);
   S* target = static_cast<S*>(panel);
-  for (int64_t k = 0; k < (inputs + kGranule - 1) / kGranule * kGranule; ++k)
+  for (int64_t k = 0; k < whole_granules(inputs, Panel<S>::kGranule); ++k)
     for (int column = 0; column < Panel<S>::kColumns; ++column)
       target[Panel<S>::place(k, column)] = column < count && k < inputs ? source[column * stride + k] : S{};
 }
@@ -118,7 +117,7 @@ void tile_of(const X* rows, int64_t count, int64_t inputs, float* tile) {
 template <int kGranule>
 void make_tile(const void* rows, int64_t count, int64_t inputs, Dtype dtype, void* tile) {
   float* target = static_cast<float*>(tile);
-  for (int64_t i = inputs * count; i < (inputs + kGranule - 1) / kGranule * kGranule * count; ++i) target[i] = 0;
+  for (int64_t i = inputs * count; i < whole_granules(inputs, kGranule) * count; ++i) target[i] = 0;
   switch (dtype) {
     case Dtype::float32: return tile_of(static_cast<const float*>(rows), count, inputs, target);
     case Dtype::bfloat16: return tile_of(static_cast<const bf16*>(rows), count, inputs, target);
@@ -169,29 +168,25 @@ void add_products(const X* x, const S* weight, int64_t stride, int64_t start, in
   }
 }
 
-#if defined(__AVX512BF16__)
 template <class S, int R, int P>
 void add_products(const bf16* x, const bf16* weight, int64_t stride, int64_t start, int64_t end, int64_t ahead,
                   vf (&total)[R][P][2]) {
   for (int64_t k = start; k < end; k += 2) {
 #pragma GCC unroll 4
     for (int p = 0; p < P; ++p) {
-      const char* words = reinterpret_cast<const char*>(weight + p * stride + k * Panel<bf16>::kColumns);
-      __builtin_prefetch(words + ahead);
-      __builtin_prefetch(words + ahead + 64);
-      const __m512bh low = (__m512bh)_mm512_loadu_si512(words), high = (__m512bh)_mm512_loadu_si512(words + 64);
+      const bf16* words = weight + p * stride + k * Panel<bf16>::kColumns;
+      __builtin_prefetch(reinterpret_cast<const char*>(words) + ahead);
+      __builtin_prefetch(reinterpret_cast<const char*>(words) + ahead + kVectorBytes);
+      const vu low = reinterpret_cast<const vu*>(words)[0], high = reinterpret_cast<const vu*>(words)[1];
 #pragma GCC unroll 12
       for (int row = 0; row < R; ++row) {
-        int32_t pair;
-        std::memcpy(&pair, x + k * R + row * 2, 4);
-        const __m512bh factor = (__m512bh)_mm512_set1_epi32(pair);
-        total[row][p][0] = (vf)_mm512_dpbf16_ps((__m512)total[row][p][0], factor, low);
-        total[row][p][1] = (vf)_mm512_dpbf16_ps((__m512)total[row][p][1], factor, high);
+        const vu factor = splat_pair(x + k * R + row * 2);
+        total[row][p][0] = add_pairs(total[row][p][0], factor, low);
+        total[row][p][1] = add_pairs(total[row][p][1], factor, high);
       }
     }
   }
 }
-#endif
 
 // Adds products of R rows with P panels, which are `stride` numbers apart, to sums[row][panel][column]; to zero at first.
 // Every kSpan<X> inputs are summed from zero and then added: a sum of many rounds less. `inputs` starts at a whole span.
@@ -308,8 +303,8 @@ void multiply(const DenseProduct& product, int64_t first_panel, int64_t last_pan
     for (int64_t panel = first_panel; panel < last_panel; ++panel) {
       const S* weight = static_cast<const S*>(product.weight) + (panel * inputs + start) * kColumns;
       for (int64_t tile = first_tile; tile < last_tile; ++tile) {
-        const int64_t row = tile * product.tile_rows;
-        const int64_t rows = product.rows - row < product.tile_rows ? product.rows - row : product.tile_rows;
+        const int64_t row = tile * kRows;
+        const int64_t rows = product.rows - row < kRows ? product.rows - row : kRows;
         const X* x = static_cast<const X*>(product.x) + row * inputs + start * rows;
         const int64_t place = slice < inputs ? (panel - first_panel) * tiles + tile - first_tile : 0;
         Sum* sums = static_cast<Sum*>(memory) + place * kRows * kColumns;

@@ -9,8 +9,7 @@ namespace kernelet {
 
 struct DenseProduct {
   const void* x;        // tiles, as Way::tile made them
-  int64_t rows;
-  int64_t tile_rows;    // of each tile, at most the kernel's; the last one has the rest
+  int64_t rows;         // the last tile has the rest
   int64_t inputs;       // whole granules: what is beyond the weight's is zero in both
   int64_t outputs;
   const void* weight;   // panels
@@ -19,6 +18,8 @@ struct DenseProduct {
   Dtype dtype;          // of y
   int64_t ahead;        // bytes of the weight that are asked for before they are read
 };
+
+constexpr int64_t whole_granules(int64_t inputs, int64_t granule) { return (inputs + granule - 1) / granule * granule; }
 
 struct DenseKernels {
   // How inputs are multiplied: what they become first, and the products.
@@ -33,7 +34,7 @@ struct DenseKernels {
   };
   struct Storage {
     int columns;
-    int tile_rows;  // at most
+    int tile_rows;
     int slice;    // inputs, about, that tiles go over before the next ones
     int granule;  // inputs that lie together in a panel
     // Rows [columns or fewer, inputs] that are `stride` elements apart -> a panel.
@@ -44,7 +45,7 @@ struct DenseKernels {
     Way narrow;  // inputs of the weight's own dtype, as they are; without functions where no instruction does that
 
     // Inputs, filled up to whole granules.
-    int64_t depth(int64_t inputs) const { return (inputs + granule - 1) / granule * granule; }
+    int64_t depth(int64_t inputs) const { return whole_granules(inputs, granule); }
   };
   Storage storage[4];  // by Dtype of the weight
 };

@@ -1,6 +1,6 @@
 #include "kernels/quantize.h"
 
-#include "kernels/elementwise_convert.h"
+#include "kernels/cache_elements.h"
 
 namespace kernelet::KERNELET_ISA {
 
@@ -77,18 +77,13 @@ inline void put(const int32_t* values, int64_t count, int bytes, uint8_t* out) {
   }
 }
 
-typedef int8_t vb __attribute__((vector_size(kLanes), aligned(1), may_alias));
-
 // The same of rows that need not be float64, a byte each, for `count` inputs; their sum.
 template <class S>
 int32_t round_bytes(const S* x, float scale, int64_t count, uint8_t* out) {
   vi sums = {};
   each_vector<S>(count, [&](int64_t i, int lanes) {
-    vf v = widen(x + i, lanes) / splat(scale);
-    v = v > 127.0f ? splat(127.0f) : v;
-    v = v < -127.0f ? splat(-127.0f) : v;
-    const vi steps = (vi)(v + 0x1.8p23f) - 0x4b400000;
-    const vb bytes = __builtin_convertvector(steps, vb);
+    const vi steps = (vi)to_bytes(widen(x + i, lanes) / splat(scale), static_cast<const int8_t*>(nullptr));
+    const vs8 bytes = __builtin_convertvector(steps, vs8);
     std::memcpy(out + i, &bytes, static_cast<size_t>(lanes));
     sums += steps;
   });

@@ -75,9 +75,9 @@ void DenseLinear::apply(const void* x, int64_t rows, void* y, Dtype dtype, const
 
 void DenseLinear::apply_some(const void* x, int64_t rows, void* y, Dtype dtype, const void* bias) const {
   const DenseKernels::Way& way = way_of(dtype);
-  const int64_t tiles = ceil_div(rows, kernel_.tile_rows), tile_rows = std::min<int64_t>(rows, kernel_.tile_rows);
-  const DenseProduct product = {tiles_of(x, rows, tile_rows, dtype), rows, tile_rows, depth(), outputs(), panels_, bias,
-                                y, dtype, sharing().ahead};
+  const int64_t tiles = ceil_div(rows, kernel_.tile_rows);
+  const DenseProduct product = {tiles_of(x, rows, dtype), rows, depth(), outputs(), panels_, bias, y, dtype,
+                                sharing().ahead};
   const int64_t tile_bytes = kernel_.tile_rows * std::min<int64_t>(depth(), kernel_.slice) * way.input_bytes;
   const int64_t block = std::clamp<int64_t>(sharing().row_bytes / std::max<int64_t>(tile_bytes, 1), 1, tiles);
   const int64_t blocks = ceil_div(tiles, block);
@@ -98,15 +98,15 @@ const DenseKernels::Way& DenseLinear::way_of(Dtype dtype) const {
   return dtype == storage_ && kernel_.narrow.multiply ? kernel_.narrow : kernel_.wide;
 }
 
-const void* DenseLinear::tiles_of(const void* x, int64_t rows, int64_t tile_rows, Dtype dtype) const {
+const void* DenseLinear::tiles_of(const void* x, int64_t rows, Dtype dtype) const {
   const DenseKernels::Way& way = way_of(dtype);
   if (rows == 1 && size_of(dtype) == way.input_bytes && depth() == inputs()) return x;
   static thread_local Scratch scratch;
   const int64_t row_bytes = depth() * way.input_bytes;
   char* tiles = static_cast<char*>(scratch.take(rows * row_bytes));
-  share(rows * inputs(), ceil_div(rows, tile_rows), [&](int64_t tile) {
-    const int64_t first = tile * tile_rows;
-    const int64_t count = std::min<int64_t>(rows - first, tile_rows);
+  share(rows * inputs(), ceil_div(rows, kernel_.tile_rows), [&](int64_t tile) {
+    const int64_t first = tile * kernel_.tile_rows;
+    const int64_t count = std::min<int64_t>(rows - first, kernel_.tile_rows);
     way.tile(static_cast<const char*>(x) + first * inputs() * size_of(dtype), count, inputs(), dtype,
              tiles + first * row_bytes);
   });

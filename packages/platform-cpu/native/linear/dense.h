@@ -26,8 +26,7 @@ class DenseLinear : public PackedLinear {
  private:
   void apply_some(const void* x, int64_t rows, void* y, Dtype dtype, const void* bias) const;
   const DenseKernels::Way& way_of(Dtype dtype) const;
-  // In tiles of so many rows.
-  const void* tiles_of(const void* x, int64_t rows, int64_t tile_rows, Dtype dtype) const;
+  const void* tiles_of(const void* x, int64_t rows, Dtype dtype) const;
   const void* padded(const void* bias, Dtype dtype) const;
   int64_t panels() const { return (outputs() + kernel_.columns - 1) / kernel_.columns; }
   int64_t depth() const { return kernel_.depth(inputs()); }
