@@ -19,6 +19,8 @@ def install(tmp_path, monkeypatch):
     def write(name, packages, points=""):
         info = tmp_path / f"{name.replace('-', '_')}-1.0.dist-info"
         info.mkdir()
+        for package in packages:
+            (tmp_path / package).mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8")
         (info / "top_level.txt").write_text("\n".join(packages), encoding="utf-8")
         (info / "entry_points.txt").write_text(points, encoding="utf-8")
