@@ -9,7 +9,8 @@ import pytest
 from packaging.requirements import Requirement
 from workspace import ROOT, distributions
 
-PLUGINS = [d for d in distributions() if d.name != "core"]
+PLUGINS = [d for d in distributions() if d.is_plugin]
+LIBRARIES = [d for d in distributions() if not d.is_plugin and d.name != "core"]
 
 
 @pytest.mark.parametrize("distribution", distributions(), ids=lambda d: d.name)
@@ -36,6 +37,19 @@ def test_plugin_is_declared(distribution):
     core = [r for r in map(Requirement, distribution.metadata["dependencies"]) if r.name == "kernelet-core"]
     assert len(core) == 1
     assert {clause.operator for clause in core[0].specifier} == {">="}, "a lower bound on the core and no upper one"
+
+
+@pytest.mark.parametrize("distribution", LIBRARIES, ids=lambda d: d.name)
+def test_a_library_declares_no_plugin(distribution):
+    """What plugins share: it requires the core as they do, and is loaded by nobody but them."""
+    groups = {"kernelet.plugins", "kernelet.api", "kernelet.conformance"}
+    assert not groups & set(distribution.metadata.get("entry-points", ()))
+    core = [r for r in map(Requirement, distribution.metadata["dependencies"]) if r.name == "kernelet-core"]
+    assert [clause.operator for one in core for clause in one.specifier] == [">="]
+    users = [
+        d for d in PLUGINS if any(r.startswith(f"kernelet-{distribution.name}") for r in d.metadata["dependencies"])
+    ]
+    assert users, "a library that no plugin requires"
 
 
 def test_api_entry_points_cover_the_hooks():

@@ -44,8 +44,10 @@ def test_wheel_holds_what_it_must_and_nothing_else(distribution, tmp_path):
     assert metadata["License-Expression"] == "Apache-2.0"
     if distribution.name == "core":
         assert dict(points["console_scripts"]) == {"kernelet": "kernelet.cli.main:main"}
-    else:
+    elif distribution.is_plugin:
         assert dict(points["kernelet.plugins"]) == {distribution.name: f"{distribution.package}.plugin"}
+    else:
+        assert "kernelet.plugins" not in points
 
 
 @pytest.mark.long

@@ -30,6 +30,11 @@ class Distribution:
     def package(self) -> str:
         return "kernelet" if self.name == "core" else "kernelet_" + self.name.replace("-", "_")
 
+    @property
+    def is_plugin(self) -> bool:
+        """Whether it registers something; else it is the core, or a library of plugins."""
+        return (self.folder / "src" / self.package / "plugin.py").is_file()
+
     @cached_property
     def modules(self) -> tuple[Module, ...]:
         source = self.folder / "src"

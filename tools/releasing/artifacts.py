@@ -54,7 +54,7 @@ def check_wheel(wheel: Path, folder: Path, name: str, version: str) -> None:
     others = {one for one in names if one.partition("/")[0] not in {package, info} or one.endswith(".pyc")}
     problems += [f"it holds {one}" for one in sorted(others)]
     problems += _metadata_problems(metadata, name, version)
-    problems += _entry_point_problems(points, folder.name)
+    problems += _entry_point_problems(points, folder.name, is_library=f"{package}/plugin.py" not in wanted)
     if f"{info}/licenses/LICENSE" not in names:
         problems.append("it lacks its license")
     if problems:
@@ -83,10 +83,11 @@ def _metadata_problems(metadata: Message, name: str, version: str) -> list[str]:
     return problems + [f"it requires a place instead of a version: {line}" for line in places]
 
 
-def _entry_point_problems(text: str, plugin: str) -> list[str]:
+def _entry_point_problems(text: str, plugin: str, *, is_library: bool) -> list[str]:
     points = configparser.ConfigParser(delimiters="=")
     points.optionxform = str  # type: ignore[method-assign,assignment]
     points.read_string(text)
     group, name = ("console_scripts", "kernelet") if plugin == "core" else ("kernelet.plugins", plugin)
     found = list(points[group]) if points.has_section(group) else []
-    return [] if found == [name] else [f"its entry points of {group} are {found}, not [{name!r}]"]
+    wanted = [] if is_library and plugin != "core" else [name]
+    return [] if found == wanted else [f"its entry points of {group} are {found}, not {wanted}"]

@@ -15,11 +15,11 @@ from kernelet_attention_triton import configurations
 from kernelet_attention_triton.cache import Cache, CachedPages
 from kernelet_attention_triton.configurations import Configuration, padded
 from kernelet_attention_triton.device.attend import JOINED, PARTS, WHOLE, attend, merge
-from kernelet_attention_triton.device.elements import E4M3FN, INT8, PLAIN
 from kernelet_attention_triton.device.write import write_kv
-from kernelet_attention_triton.interpreter import interpreting, repair
 from kernelet_attention_triton.plan import StepMetadata, Tiles
-from kernelet_attention_triton.targets import INTERPRETER, Target, target_of
+from kernelet_device_triton.device.elements import E4M3FN, INT8, PLAIN
+from kernelet_device_triton.interpreter import interpreting, repair
+from kernelet_device_triton.targets import INTERPRETER, Target, target_of
 
 INVARIANT_SEGMENT = 512
 """Keys of a segment in batch-invariant mode, whatever the batch."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from kernelet_attention_triton.targets import INTERPRETER, Target
+from kernelet_device_triton.targets import INTERPRETER, Target
 
 SHORT = 8
 """Requests with at most so many tokens in a step are decoded: their keys are split over programs."""

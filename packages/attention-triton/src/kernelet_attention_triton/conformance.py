@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import torch
 
 from kernelet.contracts.attention import AttentionOffer
 from kernelet.testing.attention import AttentionCapabilities, AttentionSuite
 from kernelet.testing.offered import Offered, find_offer
 from kernelet.testing.package import PackageSuite
+from kernelet_device_triton.testing import some_device
+
+__all__ = ["TestBatchInvariant", "TestPackage", "TestTritonAttention", "some_device"]
 
 PLUGIN = "kernelet_attention_triton.plugin"
-
-
-@pytest.fixture(scope="session")
-def some_device() -> Iterator[Any]:
-    """One that the compiler knows, else a CPU with an interpreter."""
-    if torch.cuda.is_available():
-        yield "cuda"
-        return
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TRITON_INTERPRET", "1")
-        yield "cpu"
 
 
 class TestPackage(PackageSuite):

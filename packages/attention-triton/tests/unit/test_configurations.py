@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelet_attention_triton.configurations import decode, padded, power_of_two, prefill, rows_of_write, segment_of
-from kernelet_attention_triton.targets import INTERPRETER, TARGETS
+from kernelet_device_triton.targets import INTERPRETER, TARGETS
 
 
 @pytest.mark.parametrize("target", [INTERPRETER, *TARGETS.values()], ids=lambda t: t.name)

@@ -24,8 +24,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from kernelet_attention_triton.device.elements import E4M3FN, INT8, from_e4m3fn
 from kernelet_attention_triton.device.softmax import LOG2_E, above, capped, finish, join
+from kernelet_device_triton.device.elements import E4M3FN, INT8, from_e4m3fn
 
 WHOLE = tl.constexpr(0)
 """A program sees all keys of its tile, in one stretch."""

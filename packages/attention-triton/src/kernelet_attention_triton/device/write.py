@@ -5,7 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from kernelet_attention_triton.device.elements import E4M3FN, INT8, scale_of_rows, to_e4m3fn, to_int8
+from kernelet_device_triton.device.elements import E4M3FN, INT8, scale_of_rows, to_e4m3fn, to_int8
 
 
 @triton.jit

@@ -5,8 +5,8 @@ import torch
 
 from kernelet.layers.elementary import rotary
 from kernelet.layers.rotary import RopeRows
-from kernelet_attention_triton.device.elements import PLAIN
 from kernelet_attention_triton.device.rope import rope_write_kv
+from kernelet_device_triton.device.elements import PLAIN
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])

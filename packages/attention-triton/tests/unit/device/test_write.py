@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from kernelet_attention_triton.device.elements import PLAIN
 from kernelet_attention_triton.device.write import write_kv
+from kernelet_device_triton.device.elements import PLAIN
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])

@@ -13,9 +13,11 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from kernelet_attention_triton.aot.cases import Case
-from kernelet_attention_triton.targets import Target
+from kernelet_device_triton.aot.cases import Case
+from kernelet_device_triton.targets import Target
 
+TUNED = frozenset({"sm90", "gfx942"})
+"""Targets on which no default configuration spills."""
 INSTRUCTIONS = re.compile(r"wgmma\.mma_async|tcgen05\.mma|mma\.sync|v_mfma_|v_wmma_")
 
 
@@ -47,7 +49,7 @@ def compiled(case: Case, target: Target) -> Reading:
         constexprs=dict(case.constants),
         attrs={(names.index(name),): [["tt.divisibility", 16]] for name in aligned},
     )
-    options = {"num_warps": case.chosen.num_warps, "num_stages": case.chosen.num_stages, "enable_fp_fusion": case.fused}
+    options = {"num_warps": case.num_warps, "num_stages": case.num_stages, "enable_fp_fusion": case.fused}
     made = triton.compile(source, target=GPUTarget(target.backend, target.arch, target.warp_size), options=options)
     text = made.asm["amdgcn" if target.backend == "hip" else "ptx"]
     registers, spills = _of_amdgcn(text) if target.backend == "hip" else _of_ptx(text, target)
@@ -66,7 +68,7 @@ def problems(case: Case, target: Target, read: Reading) -> list[str]:
         found.append(f"{read.shared_bytes} bytes of shared memory, of {target.shared_bytes}")
     if read.registers > target.max_registers:
         found.append(f"{read.registers} registers, of {target.max_registers}")
-    if case.shape.is_default and read.spills and target.name in {"sm90", "gfx942"}:
+    if case.is_default and read.spills and target.name in TUNED:
         found.append(f"{read.spills} bytes spilled")
     wanted = expected(case, target)
     if wanted and wanted not in read.matrix:
@@ -76,9 +78,9 @@ def problems(case: Case, target: Target, read: Reading) -> list[str]:
 
 def expected(case: Case, target: Target) -> str:
     """The matrix instruction that must occur; empty: none must."""
-    if not case.kernel.startswith("attend") or case.shape.dtype == "fp32":
+    if not case.matrix:
         return ""
-    return target.matrix[0] if case.chosen.block_m >= 64 else target.matrix[-1]
+    return target.matrix[0 if case.matrix == "large" else -1]
 
 
 def _of_ptx(text: str, target: Target) -> tuple[int, int]:

@@ -7,7 +7,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernelet_attention_triton.interpreter import interpreting, repair
+from kernelet_device_triton.interpreter import interpreting, repair
 
 SIZE = 256
 

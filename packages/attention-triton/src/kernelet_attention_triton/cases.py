@@ -10,10 +10,11 @@ from typing import Any
 from kernelet_attention_triton import configurations
 from kernelet_attention_triton.configurations import Configuration, padded
 from kernelet_attention_triton.device.attend import JOINED, PARTS, WHOLE, attend, merge
-from kernelet_attention_triton.device.elements import E4M3FN, INT8, PLAIN
 from kernelet_attention_triton.device.rope import rope_write_kv
 from kernelet_attention_triton.device.write import write_kv
-from kernelet_attention_triton.targets import Target
+from kernelet_device_triton.aot.cases import Case
+from kernelet_device_triton.device.elements import E4M3FN, INT8, PLAIN
+from kernelet_device_triton.targets import Target
 
 ELEMENTS = MappingProxyType({"": PLAIN.value, "e4m3fn": E4M3FN.value, "int8": INT8.value})
 STORED = MappingProxyType({"e4m3fn": "*u8", "int8": "*i8"})
@@ -72,35 +73,6 @@ SHAPES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Case:
-    """One compilation.
-
-    Attributes:
-        kernel: Its name in the report.
-        function: The kernel.
-        shape: Of the layer.
-        constants: Parameters of the compilation.
-        chosen: The configuration.
-        fused: Products and sums may be rounded together.
-    """
-
-    kernel: str
-    function: Any
-    shape: Shape
-    constants: Mapping[str, Any]
-    chosen: Configuration
-    fused: bool = True
-
-    @property
-    def types(self) -> dict[str, str]:
-        """Of all arguments, as the compiler calls them."""
-        named = {"cache": STORED.get(self.shape.cache, "*elements")}
-        names = [name for name in self.function.arg_names if name not in self.constants]
-        found = {name: named.get(name, TYPES.get(name, "i32")) for name in names}
-        return {name: kind.replace("elements", self.shape.dtype) for name, kind in found.items()}
-
-
 def cases(target: Target) -> Iterator[Case]:
     """Everything that a target is to run."""
     for shape in SHAPES:
@@ -110,24 +82,35 @@ def cases(target: Target) -> Iterator[Case]:
             if name == "invariant" and not shape.is_default:
                 continue
             layer = {**_layer(shape, chosen, target), "block_n": chosen.block_n, "mode": MODES[name]}
-            constants = {one: value for one, value in layer.items() if one in attend.arg_names}
-            yield Case(
-                kernel=f"attend, {name}",
-                function=attend,
-                shape=shape,
-                constants=constants,
-                chosen=chosen,
-                fused=name != "invariant",
-            )
+            yield _case(f"attend, {name}", attend, shape, layer, chosen, fused=name != "invariant")
         others = {"merge": (merge, shape.features or shape.is_default)}
         others |= {one.__name__: (one, bool(shape.cache) or shape.is_default) for one in (write_kv, rope_write_kv)}
         layer = _layer(shape, few, target) | {"block_r": configurations.rows_of_write(target, shape.head_size)}
         for name, (function, is_run) in others.items():
             if is_run:
-                constants = {one: value for one, value in layer.items() if one in function.arg_names}
-                yield Case(
-                    kernel=name, function=function, shape=shape, constants=constants, chosen=few, fused=name == "merge"
-                )
+                yield _case(name, function, shape, layer, few, fused=name == "merge")
+
+
+def _case(
+    kernel: str, function: Any, shape: Shape, layer: Mapping[str, Any], chosen: Configuration, *, fused: bool
+) -> Case:
+    constants = {one: value for one, value in layer.items() if one in function.arg_names}
+    named = {"cache": STORED.get(shape.cache, "*elements")}
+    kinds = {name: named.get(name, TYPES.get(name, "i32")) for name in function.arg_names if name not in constants}
+    multiplies = kernel.startswith("attend") and shape.dtype != "fp32"
+    return Case(
+        kernel=kernel,
+        function=function,
+        layer=str(shape),
+        tile=f"{chosen.block_m} x {chosen.block_n}" if "block_n" in constants else str(chosen.block_m),
+        constants=constants,
+        types={name: kind.replace("elements", shape.dtype) for name, kind in kinds.items()},
+        num_warps=chosen.num_warps,
+        num_stages=chosen.num_stages,
+        fused=fused,
+        is_default=shape.is_default,
+        matrix="" if not multiplies else "large" if chosen.block_m >= 64 else "small",
+    )
 
 
 def _layer(shape: Shape, chosen: Configuration, target: Target) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import triton.language as tl
 
 from kernelet.contracts.attention import AttentionSpec
 from kernelet.testing.attention.kept import encode
-from kernelet_attention_triton.device.elements import from_e4m3fn, scale_of_rows, to_e4m3fn, to_int8
+from kernelet_device_triton.device.elements import from_e4m3fn, scale_of_rows, to_e4m3fn, to_int8
 
 
 @triton.jit

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from kernelet.errors import ConfigError
-from kernelet_attention_triton.targets import ALIASES, INTERPRETER, REPORTED, TARGETS, named, target_of
+from kernelet_device_triton.targets import ALIASES, INTERPRETER, REPORTED, TARGETS, named, target_of
 
 
 def test_names():
@@ -15,7 +15,7 @@ def test_names():
 
 
 def test_an_unknown_target_is_an_error_that_lists_the_known():
-    with pytest.raises(ConfigError, match=r"no target sm30: choose among \['gfx1100'"):
+    with pytest.raises(ConfigError, match=r"for the target sm30: choose among \['gfx1100'"):
         named("sm30")
 
 

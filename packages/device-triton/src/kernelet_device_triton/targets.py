@@ -122,5 +122,5 @@ def named(name: str) -> Target:
     """
     found = TARGETS.get(ALIASES.get(name, name))
     if found is None:
-        raise ConfigError(f"the kernels of attention-triton know no target {name}: choose among {sorted(TARGETS)}")
+        raise ConfigError(f"there are no configurations for the target {name}: choose among {sorted(TARGETS)}")
     return found

@@ -1,0 +1,38 @@
+"""python -m kernelet_device_triton.aot --write docs/kernels.md [--target sm90 ...] [--package ops-triton ...]"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from kernelet_device_triton.aot.cases import installed
+from kernelet_device_triton.aot.report import page, rows, section, sections
+from kernelet_device_triton.targets import REPORTED, TARGETS
+
+
+def main() -> int:
+    """Prints what was compiled, and what would not run; the exit status is 1 if something would not."""
+    parser = argparse.ArgumentParser(description="Compile every kernel of the installed packages for every target.")
+    parser.add_argument("--write", type=Path, help="write the report here; sections of unchanged sources stay")
+    parser.add_argument("--target", action="append", choices=sorted(TARGETS), help="only this one; may be repeated")
+    parser.add_argument("--package", action="append", default=[], help="only of this one; may be repeated")
+    options = parser.parse_args()
+    if options.write and options.target:
+        parser.error("the report is of all targets: leave out --target or --write")
+    written = options.write.read_text(encoding="utf-8") if options.write and options.write.exists() else ""
+    parts, failed = sections(written), False
+    for kernels in installed(options.package):
+        if kernels.digest in parts.get(kernels.package, ""):
+            sys.stdout.write(f"{kernels.package} is up to date\n")
+            continue
+        found = list(rows(kernels, options.target or REPORTED, sys.stdout))
+        parts[kernels.package] = section(kernels, found)
+        failed |= any(row.problems for row in found)
+    if options.write:
+        options.write.write_text(page(parts[name] for name in sorted(parts)), encoding="utf-8")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
