@@ -15,7 +15,8 @@ from kernelet.contracts.offer import Settings
 from kernelet.contracts.quant import QuantizerOffer, QuantOffer
 from kernelet.errors import UnsupportedModelError
 from kernelet.testing.offered import find_offer
-from kernelet.testing.quantization.layers import layer_of, model_config, weight_of
+from kernelet.testing.quantization.layers import layer_of, weight_of
+from kernelet.testing.quantization.methods import method_of
 from kernelet.testing.quantizer import RandomSource
 from kernelet.testing.weight_kernel.reference import dequantize
 from kernelet_quant_compressed_tensors.configuration import form_of, read
@@ -48,7 +49,7 @@ def checkpoints(draw):
 
 
 def method(config):
-    return OFFERED.target(OFFERED.settings, config, model_config("compressed-tensors", config))
+    return method_of(OFFERED, config)
 
 
 def theirs(config):

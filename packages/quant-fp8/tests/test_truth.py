@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from kernelet.contracts.quant import QuantOffer
 from kernelet.testing.offered import find_offer
-from kernelet.testing.quantization.layers import layer_of, model_config, weight_of
+from kernelet.testing.quantization.layers import layer_of, weight_of
+from kernelet.testing.quantization.methods import method_of
 from kernelet.testing.weight_kernel.reference import dequantize
 from kernelet_quant_fp8.rounding import round_weight
 
@@ -19,7 +20,7 @@ OFFERED = find_offer("kernelet_quant_fp8.plugin", QuantOffer, "fp8")
 
 def method(block):
     config = {"quant_method": "fp8", "weight_block_size": block}
-    return OFFERED.target(OFFERED.settings, config, model_config("fp8", config))
+    return method_of(OFFERED, config)
 
 
 def theirs(weight, scales, block):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import pytest
 import torch
 from torch import Tensor
 
-from kernelet.contracts.quant import QuantizationMethod, QuantizerOffer, QuantOffer
+from kernelet.contracts.quant import QuantizerOffer, QuantOffer
 from kernelet.testing.offered import Offered, find_offer
 from kernelet.testing.package import PackageSuite
 from kernelet.testing.quantization import QuantizationCapabilities, QuantizationSuite
-from kernelet.testing.quantization.layers import model_config
+from kernelet.testing.quantization.methods import method_of
 from kernelet.testing.quantization.suite import Excluding, Store
 from kernelet.testing.quantizer import QuantizerSuite, read_with
 from kernelet.testing.quantizer.suite import Read
@@ -61,18 +62,6 @@ def words(values: Tensor, fields: Sequence[int]) -> Tensor:
     return made.where(made < 2**31, made - 2**32).int()
 
 
-def excluding_of(config: Mapping[str, object]) -> Excluding:
-    """The list ``modules_to_not_convert``."""
-    found = find_offer(PLUGIN, QuantOffer)
-
-    def make(entries: Sequence[str]) -> QuantizationMethod:
-        listed = {**config, "modules_to_not_convert": list(entries)}
-        made: QuantizationMethod = found.target(found.settings, listed, model_config("awq", listed))
-        return made
-
-    return make
-
-
 class TestPackage(PackageSuite):
     @pytest.fixture
     def distribution(self) -> str:
@@ -94,9 +83,9 @@ class AwqSuite(QuantizationSuite):
         return lambda _, weight: store_awq(weight, self.group_size, self.layout)
 
     @pytest.fixture
-    def excluding(self) -> Excluding | None:
-        assert self.capabilities.config is not None
-        return excluding_of(self.capabilities.config)
+    def excluding(self, offered: Offered[QuantOffer]) -> Excluding | None:
+        config = dict(self.capabilities.config or {})
+        return lambda entries: method_of(offered, {**config, "modules_to_not_convert": list(entries)})
 
 
 class TestAwq(AwqSuite):
@@ -121,10 +110,4 @@ class TestWriter(QuantizerSuite):
 
     @pytest.fixture
     def read(self) -> Read:
-        found = find_offer(PLUGIN, QuantOffer)
-
-        def make(config: Mapping[str, object]) -> QuantizationMethod:
-            made: QuantizationMethod = found.target(found.settings, config, model_config("awq", config))
-            return made
-
-        return read_with(make)
+        return read_with(partial(method_of, find_offer(PLUGIN, QuantOffer)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import pytest
@@ -12,7 +13,7 @@ from kernelet.contracts.quant import QuantizerOffer, QuantLayer, QuantOffer
 from kernelet.testing.offered import Offered, find_offer
 from kernelet.testing.package import PackageSuite
 from kernelet.testing.quantization import QuantizationCapabilities, QuantizationSuite
-from kernelet.testing.quantization.layers import model_config
+from kernelet.testing.quantization.methods import method_of
 from kernelet.testing.quantization.suite import Store
 from kernelet.testing.quantizer import QuantizerCapabilities, QuantizerSuite, read_with
 from kernelet.testing.quantizer.suite import Read
@@ -115,6 +116,4 @@ class TestWriter(QuantizerSuite):
 
     @pytest.fixture
     def read(self) -> Read:
-        found = find_offer(PLUGIN, QuantOffer)
-        name = found.offer.name
-        return read_with(lambda config: found.target(found.settings, config, model_config(name, config)))
+        return read_with(partial(method_of, find_offer(PLUGIN, QuantOffer)))

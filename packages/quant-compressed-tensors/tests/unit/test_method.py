@@ -6,7 +6,8 @@ from kernelet.contracts.op import ScaleLevel, WeightScheme
 from kernelet.contracts.quant import QuantLayer, QuantOffer
 from kernelet.errors import UnsupportedModelError
 from kernelet.testing.offered import find_offer
-from kernelet.testing.quantization.layers import layer_of, model_config
+from kernelet.testing.quantization.layers import layer_of
+from kernelet.testing.quantization.methods import method_of
 from kernelet_quant_compressed_tensors.conformance import configured
 
 UP = layer_of("model.layers.0.mlp.up_proj", (4, 256))
@@ -24,7 +25,7 @@ PLAIN = WeightScheme(element="int4", scales=(ScaleLevel("float32", (1, 128)),))
 
 def method(config, **options):
     found = find_offer("kernelet_quant_compressed_tensors.plugin", QuantOffer, "compressed-tensors", **options)
-    return found.target(found.settings, config, model_config("compressed-tensors", config))
+    return method_of(found, config)
 
 
 def test_which_modules_are_quantized():

@@ -10,7 +10,7 @@ from kernelet.contracts.offer import Settings
 from kernelet.contracts.quant import QuantizerOffer, QuantLayer, QuantOffer
 from kernelet.errors import ConfigError, UnsupportedModelError, WeightsError
 from kernelet.testing.offered import find_offer
-from kernelet.testing.quantization.layers import model_config
+from kernelet.testing.quantization.methods import method_of
 from kernelet.testing.quantization.tensors import worst_row
 from kernelet.testing.quantizer import RandomSource
 from kernelet.testing.weight_kernel.reference import dequantize
@@ -41,7 +41,7 @@ def test_what_is_written_is_read(tmp_path, options, said, inputs, dtype):
     config = json.loads((tmp_path / "config.json").read_text())["quantization_config"]
     assert config["format"] == said
     found = find_offer(PLUGIN, QuantOffer, "compressed-tensors")
-    method = found.target(found.settings, config, model_config("compressed-tensors", config))
+    method = method_of(found, config)
     tensors = load_file(tmp_path / "model.safetensors")
     for layer in source.layers:
         scheme = method.scheme(layer)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from functools import partial
 
 import pytest
 import torch
 from torch import Tensor
 
-from kernelet.contracts.quant import QuantizationMethod, QuantizerOffer, QuantLayer, QuantOffer
+from kernelet.contracts.quant import QuantizerOffer, QuantLayer, QuantOffer
 from kernelet.testing.offered import Offered, find_offer
 from kernelet.testing.package import PackageSuite
 from kernelet.testing.quantization import QuantizationCapabilities, QuantizationSuite
-from kernelet.testing.quantization.layers import model_config
+from kernelet.testing.quantization.methods import method_of
 from kernelet.testing.quantization.suite import Excluding, Store
 from kernelet.testing.quantizer import QuantizerCapabilities, QuantizerSuite, read_with
 from kernelet.testing.quantizer.suite import Read
@@ -54,12 +53,8 @@ class Stored(QuantizationSuite):
 
     @pytest.fixture
     def excluding(self, offered: Offered[QuantOffer]) -> Excluding | None:
-        def make(entries: Sequence[str]) -> QuantizationMethod:
-            config: dict[str, Any] = {**(self.capabilities.config or {}), "ignored_layers": list(entries)}
-            made: QuantizationMethod = offered.target(offered.settings, config, model_config("fp8", config))
-            return made
-
-        return make
+        config = dict(self.capabilities.config or {})
+        return lambda entries: method_of(offered, {**config, "ignored_layers": list(entries)})
 
 
 class TestBlocks(Stored):
@@ -100,5 +95,4 @@ class TestWriter(QuantizerSuite):
 
     @pytest.fixture
     def read(self) -> Read:
-        found = find_offer(PLUGIN, QuantOffer)
-        return read_with(lambda config: found.target(found.settings, config, model_config("fp8", config)))
+        return read_with(partial(method_of, find_offer(PLUGIN, QuantOffer)))

@@ -7,7 +7,8 @@ from kernelet.contracts.op import ScaleLevel, WeightScheme
 from kernelet.contracts.quant import QuantLayer, QuantOffer
 from kernelet.errors import UnsupportedModelError
 from kernelet.testing.offered import find_offer
-from kernelet.testing.quantization.layers import layer_of, model_config
+from kernelet.testing.quantization.layers import layer_of
+from kernelet.testing.quantization.methods import method_of
 
 UP = layer_of("model.layers.0.mlp.up_proj", (256, 64))
 EXPERT = layer_of("model.layers.0.mlp.experts.1.up_proj", (4, 64), "grouped_linear")
@@ -23,7 +24,7 @@ STATIC = {"activation": "static", "activation_element": "e4m3fn"}
 def method(said=None, **options):
     config = {"quant_method": "fp8", **(said or {})}
     found = find_offer("kernelet_quant_fp8.plugin", QuantOffer, "fp8", **options)
-    return found.target(found.settings, config, model_config("fp8", config))
+    return method_of(found, config)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from kernelet.contracts.quant import QuantizationMethod, QuantizerOffer, QuantOf
 from kernelet.testing.offered import Offered, find_offer
 from kernelet.testing.package import PackageSuite
 from kernelet.testing.quantization import QuantizationCapabilities, QuantizationSuite
-from kernelet.testing.quantization.layers import model_config
+from kernelet.testing.quantization.methods import method_of
 from kernelet.testing.quantization.suite import Excluding, Store
 from kernelet.testing.quantizer import QuantizerSuite, read_with
 from kernelet.testing.quantizer.suite import Read
@@ -86,14 +87,10 @@ class TestGptq(GptqSuite):
     capabilities = QuantizationCapabilities(config=CONFIG, error=0.25)
 
     @pytest.fixture
-    def excluding(self) -> Excluding | None:
-        found = find_offer(PLUGIN, QuantOffer)
-
+    def excluding(self, offered: Offered[QuantOffer]) -> Excluding | None:
         def make(entries: Sequence[str]) -> QuantizationMethod:
             rules: Mapping[str, object] = {f"-:(.*\\.)?{entry}(\\..*)?$": {} for entry in entries}
-            said = {**CONFIG, "dynamic": rules}
-            made: QuantizationMethod = found.target(found.settings, said, model_config("gptq", said))
-            return made
+            return method_of(offered, {**CONFIG, "dynamic": rules})
 
         return make
 
@@ -121,10 +118,4 @@ class TestWriter(QuantizerSuite):
 
     @pytest.fixture
     def read(self) -> Read:
-        found = find_offer(PLUGIN, QuantOffer)
-
-        def make(config: Mapping[str, object]) -> QuantizationMethod:
-            made: QuantizationMethod = found.target(found.settings, config, model_config("gptq", config))
-            return made
-
-        return read_with(make)
+        return read_with(partial(method_of, find_offer(PLUGIN, QuantOffer)))

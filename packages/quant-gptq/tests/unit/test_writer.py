@@ -10,7 +10,8 @@ from safetensors.torch import load_file
 from kernelet.contracts.quant import QuantizerOffer, QuantOffer
 from kernelet.errors import ConfigError, UnsupportedModelError, WeightsError
 from kernelet.testing.offered import find_offer
-from kernelet.testing.quantization.layers import layer_of, model_config
+from kernelet.testing.quantization.layers import layer_of
+from kernelet.testing.quantization.methods import method_of
 from kernelet.testing.quantizer.source import RandomSource
 from kernelet.testing.weight_kernel.reference import dequantize
 from kernelet_quant_gptq.rounding import find_grid
@@ -35,8 +36,7 @@ def write(folder, source, **options):
 
 
 def read(config, tensors, layer):
-    found = find_offer(PLUGIN, QuantOffer)
-    method = found.target(found.settings, config, model_config("gptq", config))
+    method = method_of(find_offer(PLUGIN, QuantOffer), config)
     if (scheme := method.scheme(layer)) is None:
         return None
     names = (*method.stored(layer), *method.optional(layer))

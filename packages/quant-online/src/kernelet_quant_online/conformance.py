@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 
-from kernelet.contracts.quant import QuantizationMethod, QuantOffer
+from kernelet.contracts.quant import QuantOffer
 from kernelet.testing.offered import Offered, find_offer
 from kernelet.testing.package import PackageSuite
 from kernelet.testing.quantization import QuantizationCapabilities, QuantizationSuite
-from kernelet.testing.quantization.layers import model_config
+from kernelet.testing.quantization.methods import method_of
 from kernelet.testing.quantization.suite import Excluding
 
 __all__ = ["TestInt4", "TestInt8", "TestPackage"]
@@ -20,13 +18,7 @@ PLUGIN = "kernelet_quant_online.plugin"
 
 def excluding_of(name: str) -> Excluding:
     """The option ``exclude``."""
-
-    def make(entries: Sequence[str]) -> QuantizationMethod:
-        found = find_offer(PLUGIN, QuantOffer, name, exclude=",".join(entries))
-        made: QuantizationMethod = found.target(found.settings, None, model_config(name, None))
-        return made
-
-    return make
+    return lambda entries: method_of(find_offer(PLUGIN, QuantOffer, name, exclude=",".join(entries)), None)
 
 
 class TestPackage(PackageSuite):

@@ -7,7 +7,8 @@ from kernelet.contracts.op import ScaleLevel, WeightScheme
 from kernelet.contracts.quant import QuantLayer, QuantOffer
 from kernelet.errors import ConfigError, UnsupportedModelError
 from kernelet.testing.offered import find_offer
-from kernelet.testing.quantization.layers import layer_of, model_config
+from kernelet.testing.quantization.layers import layer_of
+from kernelet.testing.quantization.methods import method_of
 
 UP = layer_of("model.layers.0.mlp.up_proj", (4, 64))
 HEAD = layer_of("lm_head", (4, 64), head=True)
@@ -22,7 +23,7 @@ WIDE = WeightScheme(element="int4", scales=(ScaleLevel("float32", (1, 128)),), *
 
 def method(name, config=None, **options):
     found = find_offer("kernelet_quant_online.plugin", QuantOffer, name, **options)
-    return found.target(found.settings, config, model_config(name, config))
+    return method_of(found, config)
 
 
 @pytest.mark.parametrize(

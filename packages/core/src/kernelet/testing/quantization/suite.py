@@ -17,7 +17,8 @@ from kernelet.contracts.op import WeightScheme
 from kernelet.contracts.quant import QuantizationMethod, QuantLayer, QuantOffer
 from kernelet.errors import UnsupportedModelError, WeightsError
 from kernelet.testing.offered import Offered
-from kernelet.testing.quantization.layers import layer_of, layers, model_config, weight_of
+from kernelet.testing.quantization.layers import layer_of, layers, weight_of
+from kernelet.testing.quantization.methods import method_of
 from kernelet.testing.quantization.tensors import differences, misfit, worst_row
 from kernelet.testing.search import SEARCH
 from kernelet.testing.suite import Suite
@@ -66,15 +67,7 @@ class QuantizationSuite(Suite):
     @pytest.fixture
     def make(self, offered: Offered[QuantOffer]) -> Callable[..., QuantizationMethod]:
         """Makes the method as the engine does."""
-
-        def make(config: Mapping[str, Any] | None = self.capabilities.config) -> QuantizationMethod:
-            target = offered.target
-            is_method = isinstance(target, type) and issubclass(target, QuantizationMethod)
-            check(is_method, f"{offered.offer.target} is no QuantizationMethod")
-            made: QuantizationMethod = target(offered.settings, config, model_config(offered.offer.name, config))
-            return made
-
-        return make
+        return lambda config=self.capabilities.config: method_of(offered, config)
 
     def test_somebody_can_use_it(self, offered: Offered[QuantOffer]) -> None:
         if self.capabilities.config is None:
