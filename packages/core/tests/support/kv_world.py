@@ -29,8 +29,15 @@ def context(role="both"):
     )
 
 
+class Planted(Exception):  # noqa: N818 - as the log has it
+    """Raised where a test wants it."""
+
+
 class Side(SchedulerSide):
-    """``answers`` has what a request is told, by its id; ``calls`` what was called."""
+    """``answers`` has what a request is told, by its id; ``calls`` what was called.
+
+    ``failing`` has the methods that raise, each with the number of its calls that do not.
+    """
 
     def __init__(self, role="both"):
         super().__init__(Settings(plugin="p"), context(role))
@@ -39,6 +46,22 @@ class Side(SchedulerSide):
         self.pending = False
         self.calls = []
         self.steps = []
+        self.failing = {}
+
+    def __getattribute__(self, name):
+        found = super().__getattribute__(name)
+        failing = super().__getattribute__("__dict__").get("failing", {})
+        if name not in failing:
+            return found
+
+        def call(*arguments):
+            failing[name] -= 1
+            if failing[name] < 0:
+                raise Planted(name)
+            return found(*arguments)
+
+        call.__name__ = name
+        return call
 
     def on_new_request(self, request):
         self.calls.append(("new", request.request_id))
@@ -68,10 +91,7 @@ class Side(SchedulerSide):
     def request_finished(self, request, transfer, num_computed_tokens, block_ids):
         self.calls.append(("finished", request.request_id, num_computed_tokens))
         self.blocks, self.transfer = block_ids, transfer
-        answer = self.handovers.get(request.request_id, Handover())
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+        return self.handovers.get(request.request_id, Handover())
 
     def update_connector_output(self, outputs):
         self.calls.append(("output", list(outputs)))
@@ -113,10 +133,10 @@ class KVWorld(World):
     def side(self):
         return self.sides[0]
 
-    def tell(self, received=(), sent=(), *, connector="c0", ranks=None, stats=(), meta=b""):
+    def tell(self, received=(), sent=(), *, connector="c0", ranks=None, stats=(), meta=b"", failed=""):
         """What ranks tell in the next step."""
         results = TransferResults(received=dict(received), sent=frozenset(sent))
-        report = KVReport(results=results, stats=dict(stats), meta=meta)
+        report = KVReport(results=results, stats=dict(stats), meta=meta, failed=failed)
         told = self.tells.setdefault(connector, [KVReport()] * self.num_ranks)
         for rank in range(self.num_ranks) if ranks is None else ranks:
             told[rank] = report

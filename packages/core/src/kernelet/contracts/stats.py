@@ -41,8 +41,10 @@ class StepStats(msgspec.Struct, frozen=True, kw_only=True):
         external_hits: Tokens that they loaded.
         num_loads: Loads that brought something.
         load_failures: Loads and handovers that failed, by kind: ``"timeout"``, ``"short"`` (less came than was
-            promised), ``"unconfirmed"`` (a step ended without the word of its load), ``"handover_timeout"``.
+            promised), ``"unconfirmed"`` (a step ended without the word of its load), ``"handover_timeout"``,
+            ``"connector_off"`` (their connector failed, and was switched off).
         kv_connectors: What connectors counted, by their name; over all ranks.
+        kv_connectors_off: Those that failed and are switched off. Since stats 2.3.
     """
 
     step: int
@@ -68,6 +70,7 @@ class StepStats(msgspec.Struct, frozen=True, kw_only=True):
     num_loads: int = 0
     load_failures: dict[str, int] = {}
     kv_connectors: dict[str, dict[str, float]] = {}
+    kv_connectors_off: tuple[str, ...] = ()
 
 
 class FinishedRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -34,18 +34,18 @@ API_VERSIONS = MappingProxyType(
     {
         "lifecycle": ApiVersion(1, 2),
         "platform": ApiVersion(1, 3),
-        "attention": ApiVersion(1, 3),
+        "attention": ApiVersion(1, 4),
         "op": ApiVersion(1, 4),
-        "cache": ApiVersion(2, 1),
+        "cache": ApiVersion(2, 2),
         "model": ApiVersion(1, 3),
         "quant": ApiVersion(1, 1),
-        "kv": ApiVersion(1, 0),
+        "kv": ApiVersion(1, 1),
         "executor": ApiVersion(1, 4),
         "sampling": ApiVersion(1, 2),
         "io": ApiVersion(1, 0),
         "parsing": ApiVersion(1, 1),
         "structured": ApiVersion(1, 0),
-        "stats": ApiVersion(2, 2),
+        "stats": ApiVersion(2, 3),
         "serving": ApiVersion(1, 1),
     }
 )

@@ -10,12 +10,17 @@ from kernelet.contracts.kv_worker import TransferResults
 
 numbers = st.integers(0, 2**63 - 1)
 several = st.lists(numbers).map(tuple)
-plans = st.builds(KVPlan, meta=st.binary(), cancel=several, loads=several, sync_loads=several)
+plans = st.builds(KVPlan, meta=st.binary(), cancel=several, loads=several, sync_loads=several, off=st.booleans())
 results = st.builds(
     TransferResults, received=st.dictionaries(numbers, st.integers(0, 2**31)), sent=st.frozensets(numbers)
 )
 reports = st.builds(
-    KVReport, results=results, meta=st.binary(), stats=st.dictionaries(st.text(), st.floats(allow_nan=False))
+    KVReport,
+    results=results,
+    meta=st.binary(),
+    stats=st.dictionaries(st.text(), st.floats(allow_nan=False)),
+    failed=st.text(),
+    trace=st.text(),
 )
 
 

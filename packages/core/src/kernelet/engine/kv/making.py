@@ -57,8 +57,8 @@ def make_connectors(
         try:
             side = _make(owned, plugins, context)
         except BaseException:
-            for _, made in sides:
-                made.shutdown()
+            for one in connectors:
+                one.side.shutdown()
             raise
         sides.append((owned.plugin, side))
         connectors.append(Connector(name=offer.name, side=side, requires_delivery=offer.requires_kv_delivery))

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kernelet.contracts.kv import LATER, KVRequest, KVStep, Later, SchedulerSide, Ticket
+from kernelet.errors import PluginError
+from kernelet.scheduler.kv.guard import GuardedSide
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
 class Connector:
     """One that runs.
 
     Attributes:
         name: Of its offer: the key of what it says to its workers.
-        side: Its scheduler side.
+        side: Its scheduler side, until it fails.
         requires_delivery: ``KVConnectorOffer.requires_kv_delivery``.
     """
 
-    name: str
-    side: SchedulerSide
-    requires_delivery: bool = False
+    def __init__(self, *, name: str, side: SchedulerSide, requires_delivery: bool = False) -> None:
+        self.name = name
+        self.side = GuardedSide(name, side)
+        self.requires_delivery = requires_delivery
 
 
 class Promise(NamedTuple):
@@ -38,6 +39,7 @@ class Connectors:
         self._all = tuple(connectors)
         self._loading = tuple(one for one in connectors if one.side.context.loads)
         self._asked: dict[str, list[Connector]] = {}
+        self._left: list[Connector] = []
 
     def __iter__(self) -> Iterator[Connector]:
         return iter(self._all)
@@ -78,10 +80,31 @@ class Connectors:
         """Whether one of them needs steps."""
         return any(one.side.has_pending_work() for one in self._all)
 
+    @property
+    def off(self) -> dict[str, str]:
+        """Those that are switched off, and why."""
+        return {one.name: one.side.off for one in self._all if one.side.off}
+
+    def take_off(self) -> list[Connector]:
+        """Those that were switched off since the last call."""
+        new = [one for one in self._all if one.side.off and one not in self._left]
+        self._left += new
+        return new
+
     def reset_cache(self) -> None:
-        """What they keep is forgotten."""
+        """What they keep is forgotten.
+
+        Raises:
+            PluginError: some of them have not; the others have.
+        """
+        failed = []
         for one in self._all:
-            one.side.reset_cache()
+            try:
+                one.side.reset_cache()
+            except PluginError as error:
+                failed.append(str(error))
+        if failed:
+            raise PluginError("; ".join(failed))
 
     def shutdown(self) -> None:
         """They end."""

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-TIMEOUT, SHORT, UNCONFIRMED, HANDOVER = "timeout", "short", "unconfirmed", "handover_timeout"
+TIMEOUT, SHORT, UNCONFIRMED, HANDOVER, OFF = "timeout", "short", "unconfirmed", "handover_timeout", "connector_off"
 """Kinds of failures: a load's deadline passed, less came than was promised, a step ended without the word of its load,
-a handover's deadline passed."""
+a handover's deadline passed, the connector of a load or a handover was switched off."""
 
 
 @dataclass

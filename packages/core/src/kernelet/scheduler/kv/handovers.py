@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,16 +9,13 @@ from typing import Any
 from kernelet.cache.manager import CacheManager
 from kernelet.cache.tables import BlockHold
 from kernelet.config.kv import KVTransferConfig
-from kernelet.contracts.kv import Handover
 from kernelet.errors import RequestFailedError
 from kernelet.request.request import Request
 from kernelet.scheduler.kv.connectors import Connector, Connectors, merged
-from kernelet.scheduler.kv.counters import HANDOVER, KVCounters
+from kernelet.scheduler.kv.counters import HANDOVER, OFF, KVCounters
 from kernelet.scheduler.kv.fences import Fences
 from kernelet.scheduler.kv.quorum import Quorum
 from kernelet.scheduler.kv.view import KVView
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -61,17 +57,11 @@ class Handovers:
         failed: RequestFailedError | None = None
         for connector in self.connectors:
             number = self.new_number()
-            try:
-                handover = connector.side.request_finished(
-                    view, number, request.num_done_tokens, self.cache.block_lists(request)
-                )
-            except Exception as error:
-                logger.exception("KV connector %s failed at the end of %s", connector.name, request.request_id)
-                handover = Handover()
-                if connector.requires_delivery:
-                    failed = RequestFailedError(
-                        f"KV connector {connector.name} could not hand over its keys and values: {error!r}"
-                    )
+            handover = connector.side.request_finished(
+                view, number, request.num_done_tokens, self.cache.block_lists(request)
+            )
+            if connector.side.off and connector.requires_delivery:
+                failed = undelivered(connector)
             if handover.holds_blocks and self.cache.holds(request):
                 self._open[number] = OpenHandover(
                     connector=connector,
@@ -84,6 +74,11 @@ class Handovers:
             raise failed
         return params
 
+    def drop(self, connector: Connector) -> None:
+        """A connector is switched off: what it holds comes back."""
+        for number in [number for number, one in self._open.items() if one.connector is connector]:
+            self._end(number, OFF)
+
     def sent(self, connector: Connector, rank: int, numbers: Iterable[int]) -> None:
         """A rank tells of handovers; those that are over, unknown or another connector's are skipped."""
         for number in numbers:
@@ -95,8 +90,20 @@ class Handovers:
     def poll(self) -> None:
         """Ends what takes too long."""
         now = self.clock()
-        for number, handover in [one for one in self._open.items() if now >= one[1].deadline]:
-            del self._open[number]
-            self.counters.failures[HANDOVER] += 1
-            self.fences.raise_(handover.connector.name, number, handover.hold)
-            handover.connector.side.cancel(number)
+        for number in [number for number, one in self._open.items() if now >= one.deadline]:
+            self._end(number, HANDOVER)
+
+    def _end(self, number: int, kind: str) -> None:
+        """Before it is over."""
+        handover = self._open.pop(number)
+        self.counters.failures[kind] += 1
+        self.fences.raise_(handover.connector.name, number, handover.hold)
+        handover.connector.side.cancel(number)
+
+
+def undelivered(connector: Connector) -> RequestFailedError:
+    """A connector is switched off without which an answer is worth nothing."""
+    return RequestFailedError(
+        f"KV connector {connector.name}, which must hand over keys and values, is switched off ({connector.side.off}): "
+        "send the request to another engine, or start this one again"
+    )

@@ -12,7 +12,7 @@ from kernelet.contracts.steps import ScheduledRequest
 from kernelet.errors import RequestFailedError
 from kernelet.request.request import Request
 from kernelet.scheduler.kv.connectors import Connector, Connectors, Promise
-from kernelet.scheduler.kv.counters import SHORT, TIMEOUT, UNCONFIRMED, KVCounters
+from kernelet.scheduler.kv.counters import OFF, SHORT, TIMEOUT, UNCONFIRMED, KVCounters
 from kernelet.scheduler.kv.fences import Fences
 from kernelet.scheduler.kv.quorum import Quorum
 from kernelet.scheduler.kv.view import KVView
@@ -190,12 +190,23 @@ class Loads:
 
     def step_ended(self, step: int) -> None:
         """Sync loads of a step that are open now did not come."""
-        late = [remote for remote in self._open.values() if remote.load is not None and remote.load.step == step]
-        for remote in late:
-            self._spoil(remote.request)
-            self._cut(remote)
-            self._give_up(remote.request)
-            self._failed(remote, UNCONFIRMED, "its step ended without a word of it")
+        found = [(remote, remote.load) for remote in self._open.values()]
+        for remote, load in found:
+            if load is not None and load.step == step:
+                self._spoil(remote.request)
+                self._cut(remote)
+                self._give_up(remote.request)
+                self._failed(remote, UNCONFIRMED, f"{load.connector.name} had not confirmed them when their step ended")
+
+    def drop(self, connector: Connector) -> None:
+        """A connector is switched off: its loads have failed; those of a step end with it."""
+        found = [(remote, remote.load) for remote in self._open.values()]
+        for remote, load in found:
+            if load is not None and load.connector is connector and load.step is None:
+                self._cut(remote)
+                self._give_up(remote.request)
+                self.requests.unpark(remote.request)
+                self._failed(remote, OFF, f"{connector.name} is switched off ({connector.side.off})")
 
     def lose(self, request: Request) -> None:
         """A request is about to lose its blocks, and will be asked about again."""

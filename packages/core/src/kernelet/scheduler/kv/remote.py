@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from kernelet.cache.keys import stream_root
 from kernelet.cache.manager import CacheManager
 from kernelet.config.kv import KVTransferConfig
@@ -17,7 +19,7 @@ from kernelet.request.request import Request
 from kernelet.scheduler.kv.connectors import Connector, Connectors, Promise
 from kernelet.scheduler.kv.counters import KVCounters
 from kernelet.scheduler.kv.fences import Fences
-from kernelet.scheduler.kv.handovers import Handovers
+from kernelet.scheduler.kv.handovers import Handovers, undelivered
 from kernelet.scheduler.kv.loads import Loads
 from kernelet.scheduler.kv.view import KVView
 from kernelet.scheduler.requests import RequestSet
@@ -87,7 +89,14 @@ class RemoteKV:
     # --- requests --------------------------------------------------------------------------------
 
     def add(self, request: Request) -> None:
-        """A request came in."""
+        """A request came in.
+
+        Raises:
+            RequestFailedError: a connector is switched off without which its answer is worth nothing.
+        """
+        for connector in self._connectors:
+            if connector.side.off and connector.requires_delivery:
+                raise undelivered(connector)
         view = KVView(request, stream_root(self._identity, request.data.cache_salt))
         self._connectors.on_new_request(view)
         self._loads.track(request, view)
@@ -198,7 +207,10 @@ class RemoteKV:
     # --- steps -----------------------------------------------------------------------------------
 
     def poll(self) -> None:
-        """Deadlines, and answers that were not there; before anything is scheduled."""
+        """Connectors that failed, deadlines, and answers that were not there; before anything is scheduled."""
+        for connector in self._connectors.take_off():
+            self._loads.drop(connector)
+            self._handovers.drop(connector)
         self._loads.poll()
         self._handovers.poll()
 
@@ -228,7 +240,8 @@ class RemoteKV:
             finished=tuple(self._finished),
         )
         self._preempted, self._finished = [], []
-        begun, cancels = dict(self._loads.told()), self._fences.send(step)
+        metas = self._connectors.build_connector_meta(out)
+        off, begun, cancels = self._connectors.off, dict(self._loads.told()), self._fences.send(step)
         return {
             name: encode(
                 KVPlan(
@@ -237,8 +250,10 @@ class RemoteKV:
                     loads=tuple(load.number for load in begun.get(name, ())),
                     sync_loads=tuple(load.number for load in begun.get(name, ()) if load.step is not None),
                 )
+                if name not in off
+                else KVPlan(off=True, cancel=tuple(cancels.get(name, ())))
             )
-            for name, meta in self._connectors.build_connector_meta(out).items()
+            for name, meta in metas.items()
         }
 
     def receive(self, step: int, extensions: Mapping[str, Sequence[bytes]]) -> None:
@@ -254,7 +269,7 @@ class RemoteKV:
                     f"{len(reports)} of {self._num_ranks} ranks told of KV connector {connector.name}: the platform's "
                     "worker, or the executor, does not carry what steps say of connectors"
                 )
-            self._receive(connector, [decode(report, KVReport) for report in reports])
+            self._receive(connector, [_read(connector, rank, report) for rank, report in enumerate(reports)])
         self._loads.step_ended(step)
         self._fences.ended(step)
 
@@ -272,6 +287,7 @@ class RemoteKV:
         since = self._loads.oldest()
         return {
             **self._counters.take(),
+            "kv_connectors_off": tuple(self._connectors.off),
             "num_waiting_remote": len(self._requests.remote),
             "waiting_remote_s": 0.0 if since is None else self._clock() - since,
         }
@@ -283,9 +299,25 @@ class RemoteKV:
         self._abandoned = True
 
     def reset_cache(self) -> None:
-        """What connectors keep is forgotten."""
+        """What connectors keep is forgotten.
+
+        Raises:
+            PluginError: some of them have not.
+        """
         self._connectors.reset_cache()
 
     def shutdown(self) -> None:
         """Connectors end."""
         self._connectors.shutdown()
+
+
+def _read(connector: Connector, rank: int, data: bytes) -> KVReport:
+    """What a rank tells of a connector, which is switched off if it failed there, or told what nobody understands."""
+    try:
+        report = decode(data, KVReport)
+    except msgspec.DecodeError as error:
+        connector.side.switch_off(f"what rank {rank} tells of it cannot be read: {error}")
+        return KVReport()
+    if report.failed:
+        connector.side.switch_off(f"{report.failed} (rank {rank})", report.trace)
+    return report

@@ -70,7 +70,9 @@ class CachePages:
     def regions(self, layer: str) -> tuple[KVRegion, ...]:
         """See ``KVPages.regions``."""
         attention, cache = self._caches[layer]
-        return attention.regions(cache)
+        found = attention.regions(cache)
+        self._transfers.bypassed |= bool(found)
+        return found
 
     def clear_behind(self, block_ids: Sequence[Sequence[int]], num_tokens: int) -> None:
         """Zeros behind the last token of a request, to the end of its block: an earlier owner may have left NaN.

@@ -58,9 +58,14 @@ class KVTransfer:
                 self._pages.clear_behind(new.block_ids, new.num_computed_tokens)
         self._sides.start()
 
-    def around(self, compute: Callable[[], T]) -> T:
-        """The pass."""
-        return self._watch.around(compute)
+    def around(self, compute: Callable[[], T], *, whole: bool = False) -> T:
+        """The pass.
+
+        Args:
+            compute: Computes it.
+            whole: No layer says anything while it does.
+        """
+        return self._watch.around(compute, whole=whole)
 
     def finish(self) -> dict[str, bytes]:
         """Last of a step: what to tell the engine."""

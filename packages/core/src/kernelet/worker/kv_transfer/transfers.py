@@ -12,9 +12,14 @@ READER = -1
 
 
 class Transfers:
-    """The loads that are open. What it says holds for all threads from the moment it returns."""
+    """The loads that are open. What it says holds for all threads from the moment it returns.
+
+    Attributes:
+        bypassed: A connector was told where pages lie: what it writes there is not held back here.
+    """
 
     def __init__(self) -> None:
+        self.bypassed = False
         self._changed = Condition()
         self._open: set[int] = set()
         self._active: Counter[int] = Counter()

@@ -25,7 +25,7 @@ class Watch(LayerWatch):
     def __init__(self, sides: WorkerSides, layers: Sequence[AttentionLayer]) -> None:
         self._sides = sides
         self._able = [layer for layer in layers if hasattr(layer, "watch")]
-        self._silent = tuple(layer.name for layer in layers)
+        self._all = self._silent = tuple(layer.name for layer in layers)
         self._speaks: frozenset[str] = frozenset()
         self._read: set[str] = set()
         self._written: set[str] = set()
@@ -59,12 +59,18 @@ class Watch(LayerWatch):
         if layer in self._speaks:
             self._sides.save((layer,))
 
-    def around(self, compute: Callable[[], T]) -> T:
+    def around(self, compute: Callable[[], T], *, whole: bool = False) -> T:
         """Computes a pass.
+
+        Args:
+            compute: Computes it.
+            whole: It is replayed: layers have no say, and connectors are called around all of them.
 
         Raises:
             RuntimeError: a layer says nothing that did in the first pass.
         """
+        if whole:
+            return self._around_all(compute)
         self._read.clear()
         self._written.clear()
         self._sides.wait_for(self._silent)
@@ -73,4 +79,14 @@ class Watch(LayerWatch):
             missing = ", ".join(sorted(self._speaks - (self._read & self._written)))
             raise RuntimeError(f"{missing}: computed by an op that calls AttentionLayer.watch in some steps only")
         self._sides.save(self._silent)
+        return computed
+
+    def _around_all(self, compute: Callable[[], T]) -> T:
+        self._sides.wait_for(self._all)
+        speaks, self._speaks = self._speaks, frozenset()
+        try:
+            computed = compute()
+        finally:
+            self._speaks = speaks
+        self._sides.save(self._all)
         return computed

@@ -3,8 +3,11 @@ from __future__ import annotations
 import pytest
 from kv_world import KVWorld, Side
 
-from kernelet.contracts.kv import LATER, Ticket
+from kernelet.contracts.kv import LATER, KVStep, Ticket
+from kernelet.errors import PluginError
 from kernelet.scheduler.kv.connectors import Connector, Connectors, merged
+
+STEP = KVStep(step=0)
 
 
 class One:
@@ -22,7 +25,7 @@ def test_the_first_that_has_something_loads(several):
     second.answers["a"] = 4
     third.answers["a"] = 9
     promise = connectors.ask(One, 0)
-    assert (promise.connector.side, promise.ticket) == (second, Ticket(num_tokens=4))
+    assert (promise.connector.name, promise.ticket) == ("1", Ticket(num_tokens=4))
     assert third.calls == []
     connectors.settle(One, promise.connector)
     assert first.did("abort") == second.did("abort") == []
@@ -35,7 +38,7 @@ def test_later_of_an_earlier_one_waits_for_it(several):
     assert connectors.ask(One, 0) is LATER
     assert second.calls == []
     first.answers["a"] = None
-    assert connectors.ask(One, 0).connector.side is second
+    assert connectors.ask(One, 0).connector.name == "1"
 
 
 def test_what_was_said_and_is_not_loaded_is_given_back_once(several):
@@ -56,6 +59,24 @@ def test_all_save_and_all_are_told():
     first, second = world.sides
     assert first.calls == second.calls != []
     assert [len(step.scheduled) for step in first.steps] == [len(step.scheduled) for step in second.steps] == [1, 1, 0]
+
+
+def test_those_that_are_off_are_named_once(several):
+    (_, second, _), connectors = several
+    second.failing["build_connector_meta"] = 0
+    assert (connectors.off, connectors.take_off()) == ({}, [])
+    assert set(connectors.build_connector_meta(STEP)) == {"0", "1", "2"}
+    assert set(connectors.off) == {"1"}
+    assert [one.name for one in connectors.take_off()] == ["1"]
+    assert connectors.take_off() == []
+
+
+def test_all_forget_and_who_cannot_is_named(several):
+    (first, second, third), connectors = several
+    second.failing["reset_cache"] = 0
+    with pytest.raises(PluginError, match="KV connector 1 has not forgotten what it keeps"):
+        connectors.reset_cache()
+    assert first.did("reset") == third.did("reset") == [("reset",)]
 
 
 def test_what_they_say_to_a_client():

@@ -4,6 +4,7 @@ import pytest
 from kv_world import KVWorld, Side, told
 
 from kernelet.contracts.kv import Handover
+from kernelet.errors import RequestFailedError
 
 HOLDS = Handover(holds_blocks=True, kv_transfer_params={"from": "here"})
 
@@ -103,12 +104,42 @@ def test_who_has_no_blocks_gives_none(world):
 @pytest.mark.parametrize("required, reason", [(False, "length"), (True, "error")])
 def test_a_connector_that_fails_at_the_end(required, reason, caplog):
     world = KVWorld(requires_delivery=required)
-    world.side.handovers["a"] = ZeroDivisionError("no")
+    world.side.failing["request_finished"] = 0
     finish_one(world)
     assert world.outputs["a"].finish_reason == reason
-    assert ("c0 could not hand over" in (world.outputs["a"].error or "")) == required
-    assert "KV connector c0 failed at the end of a" in caplog.text
+    assert ("c0, which must hand over keys and values, is switched off" in (world.outputs["a"].error or "")) == required
+    assert "KV connector c0 is switched off" in caplog.text
     world.finish()
+    assert world.num_free == [100]
+
+
+def test_no_request_is_taken_whose_answer_would_be_worth_nothing():
+    world = KVWorld(requires_delivery=True)
+    world.side.failing["build_connector_meta"] = 0
+    world.add("a", 8)
+    world.finish()
+    assert "which must hand over" in world.outputs["a"].error
+    with pytest.raises(RequestFailedError, match=r"switched off \(build_connector_meta\(\) raised Planted"):
+        world.add("b", 8)
+    assert not world.scheduler.has_work()
+
+
+def test_what_is_held_comes_back_from_one_that_is_switched_off():
+    world = KVWorld(Side(), Side(), caching=False)
+    first, second = world.sides
+    for side in world.sides:
+        side.handovers["a"] = HOLDS
+    finish_one(world)
+    second.failing["build_connector_meta"] = 0
+    plan, _ = world.step()
+    assert (told(plan, "c1").off, told(plan, "c1").cancel, world.num_free) == (True, (), [97])
+    plan = world.scheduler.schedule()
+    assert (told(plan, "c1").off, told(plan, "c1").cancel, told(plan).cancel) == (True, (second.transfer,), ())
+    world.update(plan)
+    assert world.num_free == [97], "the first holds them still"
+    assert world.stats[-1].load_failures == {"connector_off": 1}
+    world.tell(sent={first.transfer})
+    world.step()
     assert world.num_free == [100]
 
 

@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 from kv_world import KVWorld, Side, told
 from scheduler_world import scheduled
 
-from kernelet.contracts.kv import LATER
+from kernelet.contracts.kv import LATER, Ticket
+
+METHODS = (
+    *("on_new_request", "get_num_new_matched_tokens", "update_state_after_alloc", "abort", "cancel"),
+    *("request_preempted", "build_connector_meta", "update_connector_output", "request_finished", "has_pending_work"),
+)
 
 
 @pytest.fixture
@@ -128,44 +134,81 @@ def test_a_running_request_behind_one_that_is_loaded_gives_way_itself():
     assert (len(world.got["b"]), len(world.got["c"])) == (1, 20)
 
 
-def test_a_request_that_is_not_taken_leaves_nothing(world):
-    def refuse(request):
-        raise ZeroDivisionError
+class Honest(KVWorld):
+    """Whose ranks confirm each load that they are told of."""
 
-    world.side.on_new_request = refuse
-    with pytest.raises(ZeroDivisionError):
-        world.add("a", 6)
-    assert not world.scheduler.has_work()
+    def answer(self, plan, errors=()):
+        for index, side in enumerate(self.sides):
+            begun = told(plan, f"c{index}").loads
+            confirmed = {call[2]: call[4] - call[3] for call in side.did("load") if call[2] in begun}
+            self.tell(confirmed, connector=f"c{index}", meta=b"x")
+        return super().answer(plan, errors)
 
 
-def test_a_connector_that_fails_fails_its_request(world):
-    def refuse(request, *arguments):
-        raise ZeroDivisionError("no")
-
-    world.side.get_num_new_matched_tokens = refuse
-    world.add("a", 6)
-    world.add("b", 6)
-    del world.side.get_num_new_matched_tokens
-    world.side.update_state_after_alloc = refuse
-    world.side.answers["a"] = 4
+@pytest.mark.parametrize("policy", ["recompute", "fail"])
+@pytest.mark.parametrize("sync", [False, True])
+@pytest.mark.parametrize("calls", [0, 1, 2])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_connector_that_raises_is_switched_off_and_the_engine_goes_on(method, calls, sync, policy, caplog):
+    """The other one goes on, and the text is the same."""
+    world = Honest(Side(), Side(), failure=policy)
+    first, second = world.sides
+    first.failing[method] = calls
+    first.answers.update(a=Ticket(num_tokens=7, load_async=not sync), b=LATER, c=9)
+    second.answers.update(d=7, e=7)
+    for name in "abcd":
+        world.add(name, 12)
+    for _ in range(4):
+        world.step()
+    first.answers["b"] = None
     world.finish()
-    assert world.outputs["a"].error == "ZeroDivisionError: no"
-    assert world.outputs["b"].finish_reason == "length"
+    world.add("e", 12)
+    world.finish()
+    world.cache.check()
+    assert world.num_free == [100]
+    expected = KVWorld(Side(role="producer"))
+    for name in "abcde":
+        expected.add(name, 12)
+    expected.finish()
+    for name in "abcde":
+        error = world.outputs[name].error
+        assert world.got.get(name) == expected.got[name] or (policy == "fail" and " c0 " in error), error
+    assert [call[1] for call in second.did("load")] == ["d", "e"]
+    records = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert len(records) == (first.failing[method] < 0)
+    for record in records:
+        assert "KV connector c0 is switched off" in record.getMessage()
+        assert f"{method}() raised Planted: {method}\nTraceback" in record.getMessage()
+        assert world.stats[-1].kv_connectors_off == ("c0",)
+
+
+def test_a_rank_that_failed_switches_its_connector_off(world, caplog):
+    world.side.answers["a"] = 9
+    world.add("a", 12)
+    world.step()
+    world.tell(failed="start_load_kv() raised OSError: gone")
+    world.step()
+    plan, _ = world.step()
+    assert (told(plan).off, told(plan).cancel, told(plan).meta) == (True, (1,), b"")
+    assert "start_load_kv() raised OSError: gone (rank 0)" in caplog.text
+    world.tell({1: 9})  # too late
+    world.finish()
+    assert world.stats[1].kv_connectors_off == ("c0",)
+    assert sum(stats.load_failures.get("connector_off", 0) for stats in world.stats) == 1
+    assert world.side.did("cancel") == []
     assert world.num_free == [100]
 
 
-def test_a_connector_that_fails_later_fails_its_request(world):
-    def refuse(request, *arguments):
-        raise ZeroDivisionError("no")
-
-    world.side.answers["a"] = LATER
+def test_a_report_that_nobody_understands_switches_its_connector_off(world, caplog):
     world.add("a", 6)
-    world.step()
-    world.side.get_num_new_matched_tokens = refuse
-    assert world.scheduler.schedule() is None
-    (output,) = world.scheduler.take_failed()
-    assert output.error == "ZeroDivisionError: no"
-    assert world.side.did("abort") == [("abort", "a")]
+    plan = world.scheduler.schedule()
+    answer = world.answer(plan)
+    world.answer = lambda plan, errors=(): msgspec.structs.replace(answer, extensions={"c0": [b"\xff"]})
+    world.update(plan)
+    del world.answer
+    world.finish()
+    assert "what rank 0 tells of it cannot be read" in caplog.text
+    assert world.outputs["a"].finish_reason == "length"
 
 
 def test_an_engine_that_failed_ends_its_connectors_only(world):

@@ -66,7 +66,7 @@ class KVDriver(Driver):
     """Steps with connectors' plans."""
 
     def sides(self):
-        return [self.worker._kv_transfer._sides._sides[name] for name in ("shelf", "other")[: self.count]]
+        return [self.worker._kv_transfer._sides._sides[name].side for name in ("shelf", "other")[: self.count]]
 
     def start(self):
         started = self.worker.start_kv_transfer(START)
