@@ -68,6 +68,13 @@ def kernelet_cache_specs() -> Sequence[CacheSpecOffer]:
             kind="sliding_window",
             summary="Keys and values of the last tokens; blocks outside the window are freed",
         ),
+        CacheSpecOffer(
+            name="mla",
+            target="kernelet.cache.groups:FullGroupManager",
+            api="2.2",
+            kind="mla",
+            summary="One latent vector of all tokens, which all heads share",
+        ),
     )
 
 

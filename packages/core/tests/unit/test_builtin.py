@@ -18,6 +18,7 @@ OFFERS = {
     (SchedulerOffer, "priority"): SchedulingPolicy,
     (CacheSpecOffer, "full"): GroupManager,
     (CacheSpecOffer, "sliding_window"): GroupManager,
+    (CacheSpecOffer, "mla"): GroupManager,
     (CachePolicyOffer, "lru"): EvictionPolicy,
     (StatLoggerOffer, "logging"): StatLogger,
     (WeightFormatOffer, "safetensors"): WeightReader,
@@ -63,7 +64,7 @@ def test_each_hook_gives_way_to_others():
 
 
 def test_kinds_are_those_of_the_specs(kernel):
-    from kernelet.contracts.cache import FullAttentionSpec, SlidingWindowSpec
+    from kernelet.contracts.cache import FullAttentionSpec, MLAAttentionSpec, SlidingWindowSpec
 
-    tags = {cls.__struct_config__.tag for cls in (FullAttentionSpec, SlidingWindowSpec)}
+    tags = {cls.__struct_config__.tag for cls in (FullAttentionSpec, MLAAttentionSpec, SlidingWindowSpec)}
     assert {o.offer.kind for o in kernel.offers(CacheSpecOffer)} == tags

@@ -1,4 +1,4 @@
-"""What full and sliding-window layers need of their block lists. Managers of further kinds come from plugins."""
+"""What full, latent and sliding-window layers need of their block lists. Other kinds' managers come from plugins."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class SlidingWindowGroupManager(GroupManager):
 
 
 CORE_MANAGERS: Mapping[str, type[GroupManager]] = MappingProxyType(
-    {"full": FullGroupManager, "sliding_window": SlidingWindowGroupManager}
+    {"full": FullGroupManager, "sliding_window": SlidingWindowGroupManager, "mla": FullGroupManager}
 )
 """Managers by the tag of their spec."""
 

@@ -25,13 +25,18 @@ if TYPE_CHECKING:
 ELEMENTS = MappingProxyType({"e4m3fn": "float8_e4m3fn", "e5m2": "float8_e5m2"})
 """What torch calls elements of a cache, where that is another name."""
 
+MAX_TREE = 64
+"""Tokens of the largest draft tree: the bits of a mask. Since attention 1.4."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionSpec:
     """What one layer asks of its attention.
 
     Attributes:
-        kind: Open id: ``"full"``, ``"sliding"``, ...
+        kind: Open id: ``"full"``, ``"sliding"``, ... Since attention 1.4: ``"mla"``, multi-head latent attention
+            (DeepSeek-V2, arXiv 2405.04434) in its absorbed form, see ``kv_lora_rank``; ``"tree"``, which is full, or
+            sliding with a window, over steps that may have draft trees, see ``AttentionBatch``.
         num_heads: Query heads of this rank.
         num_kv_heads: Key and value heads of this rank; divides ``num_heads``.
         head_size: Size of a head.
@@ -47,6 +52,10 @@ class AttentionSpec:
             for each token and head, the largest magnitude of its vector over the largest element (127, 448), so that
             what is stored depends on that vector alone; it is 0, and all elements too, where it would be below the
             normal numbers, and NaN where the vector is not finite. Since attention 1.2.
+        kv_lora_rank: Of kind ``"mla"``: all heads share one vector a token (``num_kv_heads`` is 1), the latent followed
+            by the rotated part of the key, ``head_size`` elements together. It is the key, and its first
+            ``kv_lora_rank`` elements, the latent, are the value too; only the key is stored. 0: of another kind.
+            Since attention 1.4.
     """
 
     kind: str
@@ -61,6 +70,12 @@ class AttentionSpec:
     sinks: bool = False
     cache_dtype: str = ""
     cache_scales: str = ""
+    kv_lora_rank: int = 0
+
+    @property
+    def value_size(self) -> int:
+        """Elements of a value, and of a head of the result. Since attention 1.4."""
+        return self.kv_lora_rank or self.head_size
 
     @property
     def cache_form(self) -> str:
@@ -72,8 +87,9 @@ class AttentionSpec:
         """What the layer's cache holds of each token, as ``export_pages`` gives it. Since attention 1.3."""
         element = self.cache_dtype or self.dtype
         dtype, scales = ELEMENTS.get(element, element), self.cache_scales == "token_head"
-        parts = [KVPart(name=name, dtype=dtype, width=self.head_size) for name in ("key", "value")]
-        parts += [KVPart(name=name, dtype="float32", width=1) for name in ("key_scale", "value_scale") if scales]
+        stored = ("key",) if self.kv_lora_rank else ("key", "value")
+        parts = [KVPart(name=name, dtype=dtype, width=self.head_size) for name in stored]
+        parts += [KVPart(name=f"{name}_scale", dtype="float32", width=1) for name in stored if scales]
         return tuple(parts)
 
 
@@ -92,6 +108,9 @@ class AttentionOffer(Offer):
         min_compute_capability: Smallest compute capability, where the platform has one.
         cache_dtypes: What it keeps keys and values in besides ``dtype``, with the scales: ``"e4m3fn:tensor"``,
             ``"int8:token_head"``. Since attention 1.2.
+        max_compute_capability: Largest compute capability, where the platform has one. Since attention 1.4.
+        requirements: Distributions that must be installed, as PEP 508 writes them (``"acme-kernels>=2.6"``); their
+            metadata are read, and nothing is imported. Since attention 1.4.
     """
 
     kinds: frozenset[str]
@@ -103,6 +122,8 @@ class AttentionOffer(Offer):
     required_features: frozenset[str] = frozenset()
     min_compute_capability: tuple[int, int] | None = None
     cache_dtypes: tuple[str, ...] = ()
+    max_compute_capability: tuple[int, int] | None = None
+    requirements: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,12 +136,21 @@ class AttentionBatch:
         block_table: int32 [requests, blocks]; block i holds tokens [i * block_size, (i + 1) * block_size). Dropped
             blocks and padding are the null block.
         slot_mapping: int64 [tokens], ``block * block_size + offset`` where each token's key and value go.
+        tree_sizes: int32 [requests], how many of a request's last tokens in this step are a draft tree, at most
+            ``MAX_TREE``; 0: none. They follow all other tokens of the request and lie in the slots that follow, each
+            after its ancestors. None: no request has one. Given to layers of kind ``"tree"`` only. Since attention 1.4.
+        tree_masks: int64 [tokens], of a token of a tree: bit j says that it sees token j of the tree, which is it or an
+            ancestor, and nothing else of it; the token sees all before the tree as well. A window counts along the
+            branch: the position of a token is that of the tree's first slot plus its number of ancestors. What the
+            masks of other tokens hold is ignored. Not None where ``tree_sizes`` is not. Since attention 1.4.
     """
 
     query_start_loc: NDArray[np.int32]
     seq_lens: NDArray[np.int32]
     block_table: NDArray[np.int32]
     slot_mapping: NDArray[np.int64]
+    tree_sizes: NDArray[np.int32] | None = None
+    tree_masks: NDArray[np.int64] | None = None
 
 
 class Attention(ABC):
@@ -190,7 +220,7 @@ class Attention(ABC):
 
         Args:
             key: What stored keys are multiplied by; finite and above 0.
-            value: The same of values.
+            value: The same of values; of kind ``"mla"`` nothing, as there are none.
         """
         raise NotImplementedError(f"{type(self).__name__} keeps no cache with scales of a tensor")
 
@@ -200,11 +230,14 @@ class Attention(ABC):
 
     @abstractmethod
     def write_kv(self, key: Tensor, value: Tensor, cache: Any, metadata: Any) -> None:
-        """Stores [tokens, num_kv_heads, head_size] at the step's slots."""
+        """Stores [tokens, num_kv_heads, head_size] at the step's slots.
+
+        Of kind ``"mla"`` the value is the key's first ``kv_lora_rank`` elements, and nobody reads it.
+        """
 
     @abstractmethod
     def forward(self, query: Tensor, cache: Any, metadata: Any, sinks: Tensor | None = None) -> Tensor:
-        """[tokens, num_heads, head_size] -> the same shape.
+        """[tokens, num_heads, head_size] -> [tokens, num_heads, value_size], which are equal but of kind ``"mla"``.
 
         Args:
             sinks: [num_heads], where the spec has them.

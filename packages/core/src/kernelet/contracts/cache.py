@@ -47,10 +47,23 @@ class SlidingWindowSpec(FullAttentionSpec, frozen=True, tag="sliding_window", kw
     window: int
 
 
+class MLAAttentionSpec(FullAttentionSpec, frozen=True, tag="mla", kw_only=True):
+    """One vector of all tokens that all heads share: one tensor [block, token, 1, head_size] of ``dtype``.
+
+    Its first ``kv_lora_rank`` elements are the latent, the others the rotated part of the key. Since cache 2.2.
+    """
+
+    kv_lora_rank: int
+
+
+LayerCacheSpec = FullAttentionSpec | SlidingWindowSpec | MLAAttentionSpec
+"""Those that the core manages. Since cache 2.2."""
+
+
 class CacheGroup(msgspec.Struct, frozen=True, kw_only=True):
     """Layers that share a spec, and the number of blocks each of them has (the null block included)."""
 
-    spec: FullAttentionSpec | SlidingWindowSpec
+    spec: LayerCacheSpec
     layers: tuple[str, ...]
     num_blocks: int = 0
 

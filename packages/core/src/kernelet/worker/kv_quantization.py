@@ -70,13 +70,14 @@ class KVQuantization:
         said, scheme = layer.cache_spec(), self._scheme(layer)
         if scheme is None:
             return said
-        elements = 2 * said.block_size * said.num_kv_heads * said.head_size
+        vectors = len(layer.spec.cache_parts) * said.block_size * said.num_kv_heads
+        elements = vectors * said.head_size
         if said.page_bytes != elements * torch_dtype(layer.spec.dtype).itemsize:
             raise UnsupportedModelError(
                 f"--kv-cache-dtype {self.name}: {layer.name} keeps something else than keys and values of "
                 f"{said.dtype}: leave the option out"
             )
-        rows = 2 * said.block_size * said.num_kv_heads if scheme.scales == "token_head" else 0
+        rows = vectors if scheme.scales == "token_head" else 0
         page_bytes = elements + rows * SCALE_BYTES  # all elements that there are have a byte
         return msgspec.structs.replace(said, dtype=scheme.element, page_bytes=page_bytes)
 

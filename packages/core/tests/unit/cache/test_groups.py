@@ -108,7 +108,7 @@ class OtherManager(FullGroupManager):
 def test_kinds_of_plugins():
     spec = OtherSpec(block_size=4, page_bytes=8)
     assert spec_kind(spec) == "other"
-    with pytest.raises(ConfigError, match=r"kind 'other'.*full, sliding_window.*kernelet_cache_specs"):
+    with pytest.raises(ConfigError, match=r"kind 'other'.*full, mla, sliding_window.*kernelet_cache_specs"):
         group_manager(spec)
     assert isinstance(group_manager(spec, manager_kinds([("other", OtherManager)])), OtherManager)
-    assert set(manager_kinds([])) == {"full", "sliding_window"}
+    assert set(manager_kinds([])) == {"full", "sliding_window", "mla"}

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from kernelet.contracts.attention import Attention, AttentionOffer, AttentionSpec
+from kernelet.contracts.attention import Attention, AttentionBatch, AttentionOffer, AttentionSpec
 from kernelet.contracts.offer import Settings
 
 SPEC = AttentionSpec(kind="full", num_heads=4, num_kv_heads=2, head_size=8, dtype="float32", block_size=16, scale=0.5)
@@ -33,6 +34,21 @@ def test_a_plain_layer_has_nothing_special():
 
 def test_a_cache_of_another_dtype_is_named_with_its_scales():
     assert replace(SPEC, cache_dtype="int8", cache_scales="token_head").cache_form == "int8:token_head"
+
+
+def test_a_latent_layer_stores_one_vector_whose_beginning_is_its_value():
+    latent = replace(SPEC, kind="mla", num_kv_heads=1, head_size=576, kv_lora_rank=512)
+    assert (latent.value_size, SPEC.value_size) == (512, 8)
+    assert [(part.name, part.width) for part in latent.cache_parts] == [("key", 576)]
+    scaled = replace(latent, cache_dtype="int8", cache_scales="token_head")
+    assert [(part.name, part.width) for part in scaled.cache_parts] == [("key", 576), ("key_scale", 1)]
+    assert [part.name for part in SPEC.cache_parts] == ["key", "value"]
+
+
+def test_a_step_has_no_trees_by_default():
+    nothing = np.zeros(0, dtype=np.int32)
+    batch = AttentionBatch(query_start_loc=nothing, seq_lens=nothing, block_table=nothing, slot_mapping=nothing)
+    assert (batch.tree_sizes, batch.tree_masks) == (None, None)
 
 
 def test_scales_of_a_tensor_are_taken_by_those_that_have_them():

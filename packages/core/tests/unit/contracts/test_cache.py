@@ -11,12 +11,16 @@ from kernelet.contracts.cache import (
     EvictionPolicy,
     FullAttentionSpec,
     GroupManager,
+    MLAAttentionSpec,
     SlidingWindowSpec,
 )
 from kernelet.contracts.offer import Settings
 
 FULL = FullAttentionSpec(block_size=16, page_bytes=2 * 16 * 2 * 8 * 4, num_kv_heads=2, head_size=8, dtype="float32")
 SLIDING = SlidingWindowSpec(**msgspec.structs.asdict(FULL), window=64)
+LATENT = MLAAttentionSpec(
+    block_size=16, page_bytes=16 * 9 * 4, num_kv_heads=1, head_size=9, dtype="float32", kv_lora_rank=8
+)
 
 
 def test_plans_travel_and_keep_the_kind_of_each_group():
@@ -24,16 +28,18 @@ def test_plans_travel_and_keep_the_kind_of_each_group():
         groups=(
             CacheGroup(spec=FULL, layers=("a", "b"), num_blocks=7),
             CacheGroup(spec=SLIDING, layers=("c",), num_blocks=3),
+            CacheGroup(spec=LATENT, layers=("d",), num_blocks=2),
         )
     )
     again = msgspec.msgpack.decode(msgspec.msgpack.encode(plan), type=CacheConfigPlan)
     assert again == plan
-    assert [type(group.spec) for group in again.groups] == [FullAttentionSpec, SlidingWindowSpec]
+    assert [type(group.spec) for group in again.groups] == [FullAttentionSpec, SlidingWindowSpec, MLAAttentionSpec]
 
 
 def test_kinds_are_tags():
     assert msgspec.json.decode(msgspec.json.encode(FULL))["type"] == "full"
     assert msgspec.json.decode(msgspec.json.encode(SLIDING))["type"] == "sliding_window"
+    assert msgspec.json.decode(msgspec.json.encode(LATENT))["type"] == "mla"
 
 
 def test_equal_specs_are_one_key():

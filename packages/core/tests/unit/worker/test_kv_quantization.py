@@ -7,6 +7,7 @@ import pytest
 import torch
 from worker_doubles import PlainAttention, TinyLayer, TinyPlugins, engine_config
 
+from kernelet.contracts.cache import MLAAttentionSpec
 from kernelet.contracts.quant import KVCacheMethod, KVCacheOffer, KVCacheScheme
 from kernelet.errors import ConfigError, PluginError, SelectionError, UnsupportedModelError, WeightsError
 from kernelet.worker.kv_cache import KVCaches
@@ -22,7 +23,7 @@ class Eight(KVCacheMethod):
     kept = KVCacheScheme(element="e4m3fn", scales="tensor")
 
     def scheme(self, layer):
-        assert (layer.num_kv_heads, layer.head_size, layer.dtype) == (2, 4, "float64")
+        assert (layer.num_kv_heads, layer.head_size, layer.dtype) in {(2, 4, "float64"), (1, 6, "float64")}
         return None if layer.name == "layers.0" else self.kept
 
     def stored(self, layer):
@@ -71,6 +72,15 @@ def test_specs_have_the_form_and_pages_their_size(tmp_path, layers):
     assert (kept.cache_spec(layers[1]).page_bytes, kept.cache_spec(layers[1]).dtype) == (64, "e4m3fn")
     found = own.cache_spec(layers[2])
     assert (found.page_bytes, found.dtype, found.window) == (64 + 2 * 4 * 2 * 4, "int8", 6)
+
+
+def test_a_latent_layer_has_one_vector_a_token(tmp_path, layers):
+    layers[1].spec = dataclasses.replace(layers[1].spec, kind="mla", num_kv_heads=1, head_size=6, kv_lora_rank=4)
+    layers[1].cache_spec = lambda: MLAAttentionSpec(
+        block_size=4, page_bytes=4 * 6 * 8, num_kv_heads=1, head_size=6, dtype="float64", kv_lora_rank=4
+    )
+    found = made(tmp_path, Own).cache_spec(layers[1])
+    assert (found.page_bytes, found.dtype, found.kv_lora_rank) == (4 * 6 + 4 * 4, "int8", 4)
 
 
 def test_a_layer_that_keeps_something_else(tmp_path, layers):

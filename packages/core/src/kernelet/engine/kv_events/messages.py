@@ -17,7 +17,7 @@ MEDIUM = "GPU"
 
 RANK = 0
 
-KINDS = (("full", "full_attention"),)
+KINDS = (("full", "full_attention"), ("mla", "mla_attention"))
 """Kinds of state that have another name there."""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from kernelet.config import EngineConfig
-from kernelet.contracts.cache import CacheConfigPlan, FullAttentionSpec, SlidingWindowSpec
+from kernelet.contracts.cache import CacheConfigPlan, LayerCacheSpec
 from kernelet.contracts.executor import EnginePlan, SamplePlan, StepPlan, StepResult
 from kernelet.contracts.kv_start import KVStart, KVStarted
 from kernelet.contracts.platform import PlatformChoice
@@ -107,7 +107,7 @@ class Controlled(msgspec.Struct, frozen=True, tag=True):
 class Needs(msgspec.Struct, frozen=True, tag=True):
     """What each layer keeps, and the bytes that are left for it."""
 
-    specs: dict[str, FullAttentionSpec | SlidingWindowSpec]
+    specs: dict[str, LayerCacheSpec]
     available_bytes: int
 
 

@@ -15,6 +15,7 @@ from kernelet.contracts.cache import (
     EvictionPolicy,
     FullAttentionSpec,
     GroupManager,
+    MLAAttentionSpec,
     SlidingWindowSpec,
 )
 from kernelet.contracts.executor import (
@@ -145,17 +146,19 @@ def _device(subject: Subject) -> None:
 def _attention(subject: Subject) -> None:
     _needs_platform(subject)
     offer: AttentionOffer = subject.offer
+    head_size = offer.head_sizes[0] if offer.head_sizes else HEAD_SIZE
     for kind, form in ((kind, form) for kind in sorted(offer.kinds) for form in ("", *offer.cache_dtypes)):
         cache_dtype, _, cache_scales = form.partition(":")
         spec = AttentionSpec(
             kind=kind,
             num_heads=2,
             num_kv_heads=1,
-            head_size=offer.head_sizes[0] if offer.head_sizes else HEAD_SIZE,
+            head_size=head_size,
             dtype=offer.dtypes[0] if offer.dtypes else "float32",
             block_size=math.lcm(BLOCK_SIZE, offer.block_size_multiple),
             scale=1.0,
             window=BLOCK_SIZE if kind == "sliding" else None,
+            kv_lora_rank=head_size // 2 if kind == "mla" else 0,
             cache_dtype=cache_dtype,
             cache_scales=cache_scales,
         )
@@ -186,6 +189,7 @@ def _cache_spec(subject: Subject) -> None:
     specs: dict[str, FullAttentionSpec] = {
         "full": FullAttentionSpec(**facts, dtype="float32"),
         "sliding_window": SlidingWindowSpec(**facts, dtype="float32", window=BLOCK_SIZE),
+        "mla": MLAAttentionSpec(**facts, dtype="float32", kv_lora_rank=HEAD_SIZE // 2),
     }
     if subject.offer.kind not in specs:
         raise NotHereError(f"only the plugin knows the cache spec {subject.offer.kind}")

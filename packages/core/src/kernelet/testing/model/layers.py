@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from kernelet.contracts.attention import AttentionSpec
-from kernelet.contracts.cache import FullAttentionSpec, SlidingWindowSpec
+from kernelet.contracts.cache import FullAttentionSpec, MLAAttentionSpec, SlidingWindowSpec
 from kernelet.contracts.model import AttentionLayer
 from kernelet.testing.verdict import check
 
@@ -50,9 +50,14 @@ def _check_spec(spec: AttentionSpec, dtype: str, block_size: int) -> None:
         "an attention layer must have the dtype and the block size of the model's context",
     )
     check(
-        (spec.kind == "sliding") == (spec.window is not None),
-        "an attention layer with a window must be of kind 'sliding', and one of that kind must have a window",
+        spec.kind == "tree" or (spec.kind == "sliding") == (spec.window is not None),
+        "an attention layer with a window must be of kind 'sliding' or 'tree', and a sliding one must have a window",
     )
+    check(
+        (spec.kind == "mla") == (0 < spec.kv_lora_rank <= spec.head_size),
+        "an attention layer of kind 'mla' must have a kv_lora_rank, of at most its head size, and no other may",
+    )
+    check(spec.kind != "mla" or spec.num_kv_heads == 1, "an attention layer of kind 'mla' must have one key head")
 
 
 def _check_cache(spec: AttentionSpec, cache: FullAttentionSpec) -> None:
@@ -62,10 +67,13 @@ def _check_cache(spec: AttentionSpec, cache: FullAttentionSpec) -> None:
         all(getattr(cache, name) == getattr(spec, name) for name in same),
         "cache_spec() must have the heads, sizes and dtype of the layer's `spec`",
     )
+    rank = cache.kv_lora_rank if isinstance(cache, MLAAttentionSpec) else 0
+    check(rank == spec.kv_lora_rank, "cache_spec() of a layer of kind 'mla' must be an MLAAttentionSpec of its rank")
     window = cache.window if isinstance(cache, SlidingWindowSpec) else None
     check(window == spec.window, "cache_spec() of a layer with a window must be a SlidingWindowSpec of that window")
     item = getattr(torch, cache.dtype).itemsize
-    least = 2 * cache.block_size * cache.num_kv_heads * cache.head_size * item
+    vectors = 1 if isinstance(cache, MLAAttentionSpec) else 2
+    least = vectors * cache.block_size * cache.num_kv_heads * cache.head_size * item
     check(
         cache.page_bytes >= least,
         "page_bytes of cache_spec() must hold the keys and values of a block: the cache is sized by it",

@@ -152,12 +152,18 @@ def no_calls(context):
 BOTH = ["implements its contract", "made with the plugin's options"]
 PLATFORM = {"probe": "m:p", "config": "m:C", "worker": "m:W"}
 WEIGHTS = WeightFormatOffer(name="a", target="m:A", patterns=("*.a",))
+ALL_KINDS = frozenset({"full", "sliding", "mla", "tree"})
 GOOD = [
-    (AttentionOffer(name="a", target="m:A", kinds=frozenset({"full", "sliding"}), block_size_multiple=24), Paged, BOTH),
+    (
+        AttentionOffer(name="a", target="m:A", kinds=frozenset({"full", "sliding", "mla"}), block_size_multiple=24),
+        Paged,
+        BOTH,
+    ),
     (WeightKernelOffer(name="a", target="m:A", roles=("linear", "embedding")), Kernel, BOTH),
     (OpOffer(name="a", target="m:A", op="x"), Scale, BOTH),
     (CacheSpecOffer(name="a", target="m:A", kind="full"), FullGroupManager, BOTH),
     (CacheSpecOffer(name="a", target="m:A", kind="sliding_window"), SlidingWindowGroupManager, BOTH),
+    (CacheSpecOffer(name="a", target="m:A", kind="mla"), FullGroupManager, BOTH),
     (CachePolicyOffer(name="a", target="m:A", api="2.0"), LRUPolicy, BOTH),
     (ModelSourceOffer(name="a", target="m:A", models={}), Source, BOTH),
     (ExecutorOffer(name="a", target="m:A"), InProcessExecutor, BOTH[:1]),
@@ -269,13 +275,13 @@ class Fussy(Source):
 @pytest.mark.parametrize(
     "offer, target, error, message",
     [
-        (GOOD[5][0], Wrong, PluginError, r"evict\(\) gave up 7 and left 0 blocks"),
-        (GOOD[8][0], Nan, PluginError, r"key\(\) returned \(nan,\), not numbers"),
-        (GOOD[8][0], Text, PluginError, r"key\(\) returned \('a', 'b'\), not numbers"),
+        (GOOD[6][0], Wrong, PluginError, r"evict\(\) gave up 7 and left 0 blocks"),
+        (GOOD[9][0], Nan, PluginError, r"key\(\) returned \(nan,\), not numbers"),
+        (GOOD[9][0], Text, PluginError, r"key\(\) returned \('a', 'b'\), not numbers"),
         (GOOD[1][0], Bare, PluginError, r"supports\(\) returned bool, not Support"),
-        (GOOD[6][0], Fussy, OSError, "no such disk"),
+        (GOOD[7][0], Fussy, OSError, "no such disk"),
         (GOOD[2][0], 5, PluginError, "m:A is a int, which cannot be called"),
-        (GOOD[8][0], int, PluginError, "int is no subclass of kernelet.contracts.executor.SchedulingPolicy"),
+        (GOOD[9][0], int, PluginError, "int is no subclass of kernelet.contracts.executor.SchedulingPolicy"),
         (GOOD[2][0], abs, NotHereError, "a function has nothing"),
         (WEIGHTS, Keyless, PluginError, r"Keyless.__init__ cannot be called as the contract does, with \(folder\)"),
         (CacheSpecOffer(name="a", target="m:A", kind="own"), FullGroupManager, NotHereError, "the cache spec own"),
@@ -290,7 +296,7 @@ def test_what_does_not(offer, target, error, message):
         attempt(offer, target)
 
 
-@pytest.mark.parametrize("index", [0, 1, 2, 11])
+@pytest.mark.parametrize("index", [0, 1, 2, 12])
 def test_what_the_platform_lacks_is_not_made(index):
     offer, target, _ = GOOD[index]
     with pytest.raises(NotHereError, match="no such unit"):
