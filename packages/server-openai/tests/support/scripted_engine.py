@@ -124,8 +124,8 @@ class ScriptedEngine(EngineClient):
         if self.fails is not None:
             raise self.fails
 
-    async def reset_prefix_cache(self) -> None:
-        await self._called("reset_prefix_cache")
+    async def reset_prefix_cache(self, *, reset_connector: bool = False) -> None:
+        await self._called("reset_prefix_cache", reset_connector)
 
     async def control(self, plugin: str, name: str, payload: bytes) -> bytes:
         raise AssertionError(plugin)

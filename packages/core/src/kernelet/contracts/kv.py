@@ -215,7 +215,11 @@ class SchedulerWatch(ABC):  # noqa: B024 - nothing of it is needed
         """What ``WorkerSide.build_connector_worker_meta`` gave, by rank, where any gave something."""
 
     def reset_cache(self) -> None:
-        """Forgets what this connector's own store has for this engine, where it can."""
+        """Forgets what this connector's own store has for this engine: from now on it is a miss.
+
+        Raises:
+            KerneletError: it cannot; says what to do. Who asked is told, and the connector goes on.
+        """
 
     def shutdown(self) -> None:
         """Ends, after the worker sides: what was saved is complete."""

@@ -184,8 +184,15 @@ class EngineControl(ABC):
         """Plugins, plan, digest of the manifest and versions: plain values, as ``/plugins`` shows them."""
 
     @abstractmethod
-    async def reset_prefix_cache(self) -> None:
-        """Forgets cached prefixes."""
+    async def reset_prefix_cache(self, *, reset_connector: bool = False) -> None:
+        """Forgets cached prefixes; requests that run keep their own blocks, which are not shared any more.
+
+        Args:
+            reset_connector: KV connectors forget what they keep for this engine too. Since serving 1.2.
+
+        Raises:
+            PluginError: none runs, or one of them could not.
+        """
 
     @abstractmethod
     async def control(self, plugin: str, name: str, payload: bytes) -> bytes:

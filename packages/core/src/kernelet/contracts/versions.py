@@ -46,7 +46,7 @@ API_VERSIONS = MappingProxyType(
         "parsing": ApiVersion(1, 1),
         "structured": ApiVersion(1, 0),
         "stats": ApiVersion(2, 3),
-        "serving": ApiVersion(1, 1),
+        "serving": ApiVersion(1, 2),
     }
 )
 """What this core offers; the oldest major it serves of each domain is ``major - 1`` (never below 1)."""

@@ -124,8 +124,8 @@ class AsyncLLM(PoolingClient, StartedEngine, EngineClient):
     async def stats(self) -> EngineStats:
         return self._frontend.client.stats()
 
-    async def reset_prefix_cache(self) -> None:
-        await asyncio.to_thread(self._frontend.client.reset_prefix_cache)
+    async def reset_prefix_cache(self, *, reset_connector: bool = False) -> None:
+        await asyncio.to_thread(self._frontend.client.reset_prefix_cache, reset_connector=reset_connector)
 
     async def control(self, plugin: str, name: str, payload: bytes) -> bytes:
         return await asyncio.to_thread(self._frontend.client.control, plugin, name, payload)

@@ -85,7 +85,8 @@ class EngineCore:
         self._executor = executor
         self._depth = config.scheduler.depth
         self._grammars = grammars
-        self._masks = MaskFiller(config.model.vocab_size, config.structured)
+        forced = None if grammars is None or config.plugins.logits_processors else grammars.forced_text
+        self._masks = MaskFiller(config.model.vocab_size, config.structured, forced)
         self._clock = clock
         self._in_flight: deque[tuple[StepPlan, float]] = deque()
         self._failure: str | None = None
@@ -107,6 +108,7 @@ class EngineCore:
             policy=policy or FCFSPolicy(Settings(plugin="core")),
             clock=clock,
             kv=kv,
+            only=self._masks.only if config.structured.jump_forward else None,
         )
         self._pause = pause
         self._polled = False
@@ -238,14 +240,17 @@ class EngineCore:
         """Blocks that entered or left the prefix index, since the last call."""
         return self._cache.take_events()
 
-    def reset_prefix_cache(self, *, external: bool = False) -> None:
+    def reset_prefix_cache(self, *, reset_connector: bool = False) -> None:
         """Forgets all cached prefixes; running requests keep their own blocks, which are not shared any more.
 
         Args:
-            external: KV connectors forget theirs too.
+            reset_connector: KV connectors forget theirs too.
+
+        Raises:
+            PluginError: none runs, or one of them could not.
         """
         self._cache.reset_prefix_cache()
-        if external:
+        if reset_connector:
             self._scheduler.reset_connectors()
 
     @property
@@ -297,7 +302,8 @@ class EngineCore:
         constrained = self._scheduler.constrained()
         if not constrained:
             return {}
-        rows, failures = self._masks.rows(constrained)
+        rows, failures = self._masks.rows([request for request, token in constrained.items() if token is None])
+        rows |= {one.request_id: self._masks.single(token) for one, token in constrained.items() if token is not None}
         for request, error in failures:
             self._scheduler.fail(request.request_id, error)
         return rows

@@ -55,8 +55,8 @@ class CoreClient(ABC):
         """What the stat loggers show, wherever they run."""
 
     @abstractmethod
-    def reset_prefix_cache(self) -> None:
-        """Forgets cached prefixes."""
+    def reset_prefix_cache(self, *, reset_connector: bool = False) -> None:
+        """``EngineClient.reset_prefix_cache``."""
 
     @abstractmethod
     def control(self, plugin: str, name: str, payload: bytes) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -46,7 +47,7 @@ class Core(Protocol):
     def can_step(self) -> bool: ...
     def take_step_stats(self) -> list[StepStats]: ...
     def take_finished(self) -> list[FinishedRequest]: ...
-    def reset_prefix_cache(self) -> None: ...
+    def reset_prefix_cache(self, *, reset_connector: bool = ...) -> None: ...
 
 
 def no_sleep(level: int) -> None:
@@ -140,7 +141,7 @@ class CoreDriver:
         elif name == "wake_up":
             self._answer(self._wake_up, answer)
         elif name == "reset_prefix_cache":
-            self._answer(self._core.reset_prefix_cache, answer)
+            self._answer(partial(self._reset_prefix_cache, *arguments), answer)
         elif name == "control":
             self._answer(lambda: self._running.control(*arguments), answer)
         else:
@@ -217,6 +218,11 @@ class CoreDriver:
             return
         self._falling_asleep = not self._asleep
         self._when_idle.append((lambda: self._sleep(level), answer))
+
+    def _reset_prefix_cache(self, reset_connector: bool = False) -> None:
+        if reset_connector and self._asleep:
+            raise PluginError("the engine sleeps, and its KV connectors have ended: wake it up first")
+        self._core.reset_prefix_cache(reset_connector=reset_connector)
 
     def _sleep(self, level: int) -> None:
         if self._asleep:

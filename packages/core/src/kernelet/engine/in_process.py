@@ -67,8 +67,8 @@ class InProcessClient(CoreClient):
     def expositions(self) -> list[Exposition]:
         return self._running.stats.expositions()
 
-    def reset_prefix_cache(self) -> None:
-        self._call("reset_prefix_cache")
+    def reset_prefix_cache(self, *, reset_connector: bool = False) -> None:
+        self._call("reset_prefix_cache", reset_connector)
 
     def control(self, plugin: str, name: str, payload: bytes) -> bytes:
         answer: bytes = self._call("control", plugin, name, payload)

@@ -146,9 +146,16 @@ class LLM(PoolingLLM, StartedEngine):
         """Totals since the start."""
         return self._frontend.client.stats()
 
-    def reset_prefix_cache(self) -> None:
-        """Forgets cached prefixes."""
-        self._frontend.client.reset_prefix_cache()
+    def reset_prefix_cache(self, *, reset_connector: bool = False) -> None:
+        """Forgets cached prefixes.
+
+        Args:
+            reset_connector: KV connectors forget what they keep for this engine too.
+
+        Raises:
+            PluginError: none runs, or one of them could not.
+        """
+        self._frontend.client.reset_prefix_cache(reset_connector=reset_connector)
 
     def shutdown(self) -> None:
         """Stops the engine and releases the model. May be called twice."""

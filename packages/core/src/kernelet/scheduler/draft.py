@@ -33,6 +33,7 @@ class StepDraft:
     Attributes:
         scheduled: Each request with what the plan says of it.
         spoiled: Requests that workers forget because what they computed of them last is worth nothing.
+        told_anew: Requests that workers forget and take up in the same step, since they got tokens that nobody sampled.
     """
 
     step: int
@@ -40,6 +41,7 @@ class StepDraft:
     new: list[NewRequest] = field(default_factory=list)
     scheduled: list[tuple[Request, ScheduledRequest]] = field(default_factory=list)
     preempted: list[str] = field(default_factory=list)
+    told_anew: list[str] = field(default_factory=list)
     counters: StepCounters = field(default_factory=StepCounters)
 
     def schedule(self, request: Request, num_tokens: int, new_block_ids: tuple[list[int], ...] = ()) -> None:
@@ -57,6 +59,7 @@ class StepDraft:
         self.scheduled.append((request, entry))
         request.num_computed_tokens += num_tokens
         request.num_placeholders += sample
+        request.num_told += sample
 
     def introduce(self, request: Request, block_ids: tuple[list[int], ...]) -> None:
         """Adds a request that the worker does not hold; ``schedule`` must follow."""
@@ -72,6 +75,12 @@ class StepDraft:
                 pooling=request.data.pooling,
             )
         )
+        request.num_told = request.num_tokens
+
+    def tell_anew(self, request: Request, block_ids: tuple[list[int], ...]) -> None:
+        """Hands the worker a request that it holds once more, with tokens that it lacks; ``schedule`` must follow."""
+        self.told_anew.append(request.request_id)
+        self.introduce(request, block_ids)
 
     def says_something(self, finished: list[str]) -> bool:
         """Whether there is something to do or to tell."""
@@ -84,12 +93,12 @@ class StepDraft:
             new=tuple(self.new),
             scheduled=tuple(entry for _, entry in self.scheduled),
             finished=tuple(finished),
-            preempted=(*self.spoiled, *self.preempted),
+            preempted=(*self.spoiled, *self.preempted, *self.told_anew),
             extensions=extensions or {},
         )
 
     def _count(self, request: Request, num_tokens: int) -> None:
-        if decodes(request, num_tokens):
+        if decodes(request, num_tokens) or request.request_id in self.told_anew:
             self.counters.num_decode_requests += 1
             return
         self.counters.num_prefill_requests += 1
@@ -121,6 +130,7 @@ class StepInFlight:
             num_running=num_running,
             num_waiting=num_waiting,
             num_decode_tokens=times.num_tokens,
+            num_forced_tokens=times.num_forced,
             num_done_prompt_tokens=times.num_prompt_tokens,
             first_token_s=tuple(times.first),
             inter_token_s=tuple(times.between),

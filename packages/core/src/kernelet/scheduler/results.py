@@ -11,7 +11,7 @@ from kernelet.request.outputs import EngineOutput
 from kernelet.request.request import Request
 from kernelet.scheduler.finish import Ending, ending
 from kernelet.scheduler.progress import prompt_logprobs_missing
-from kernelet.scheduler.structured import held, state_of
+from kernelet.scheduler.structured import REFUSED, OnlyToken, held, jump, state_of
 
 
 class Progress(NamedTuple):
@@ -21,11 +21,13 @@ class Progress(NamedTuple):
         output: For the frontend.
         ending: Why the request ends now, if it does.
         num_stored: Tokens that are known and computed, so that full blocks of them may be shared.
+        num_forced: Tokens of the output that nobody sampled.
     """
 
     output: EngineOutput
     ending: Ending | None
     num_stored: int
+    num_forced: int = 0
 
     @property
     def worth_telling(self) -> bool:
@@ -34,15 +36,20 @@ class Progress(NamedTuple):
 
 
 def apply_result(
-    request: Request, entry: ScheduledRequest, result: SampledRequest | None, max_model_len: int
+    request: Request,
+    entry: ScheduledRequest,
+    result: SampledRequest | None,
+    max_model_len: int,
+    only: OnlyToken | None = None,
 ) -> Progress:
-    """Appends what was sampled.
+    """Appends what was sampled, and what must come behind it.
 
     Args:
         request: Running, in the epoch of ``entry``.
         entry: What was scheduled.
         result: What the worker returned for it.
         max_model_len: Largest number of tokens of a request.
+        only: Finds tokens that must come; None: each is sampled.
 
     Raises:
         RequestFailedError: the worker failed this request, or returned something else than was scheduled, or than the
@@ -59,19 +66,20 @@ def apply_result(
         )
     prompt_logprobs = _prompt_logprobs(request, entry, result)
     num_done = entry.num_computed_tokens + entry.num_tokens
-    request.num_placeholders -= entry.sample
-    request.token_ids.extend(result.token_ids)
-    end = ending(request, num_done, max_model_len)
-    if request.grammar is not None and result.token_ids:
-        end = held(request, request.grammar, result.token_ids[-1], end)
+    tokens = _fresh(request, entry, result.token_ids)
+    end, forced = ending(request, num_done, max_model_len), list[int]()
+    if request.grammar is not None and tokens:
+        end = held(request, request.grammar, tokens[-1], end)
+        if end is None and only is not None:
+            forced, end = jump(request, only, num_done, max_model_len)
     elif request.grammar is not None and end is not None:
         request.structured = state_of(request.grammar)
     if end is not None and request.data.pooling is not None and result.pooled is None:
         raise RequestFailedError("the worker returned no pooled states: the platform's worker knows no pooling")
     output = EngineOutput(
         request_id=request.request_id,
-        token_ids=list(result.token_ids),
-        logprobs=result.logprobs if result.token_ids else None,
+        token_ids=[*tokens, *forced],
+        logprobs=result.logprobs if tokens else None,
         prompt_logprobs=prompt_logprobs,
         finish_reason=None if end is None else end.reason.value,
         stop_token_id=None if end is None else end.stop_token_id,
@@ -79,7 +87,25 @@ def apply_result(
         pooled=result.pooled,
         structured=request.structured,
     )
-    return Progress(output, end, min(num_done, request.num_tokens))
+    return Progress(output, end, min(num_done, request.num_tokens), len(forced))
+
+
+def foretold(request: Request, entry: ScheduledRequest) -> int | None:
+    """The token that a step samples, where it is known already; None: it is not, or the step samples none."""
+    place = entry.num_computed_tokens + entry.num_tokens
+    return request.token_ids[place] if entry.sample and place < request.num_tokens else None
+
+
+def _fresh(request: Request, entry: ScheduledRequest, token_ids: list[int]) -> list[int]:
+    """Appends what the request does not have yet, and returns it."""
+    known = foretold(request, entry)
+    if known is None:
+        request.num_placeholders -= entry.sample
+        request.token_ids.extend(token_ids)
+        return list(token_ids)
+    if token_ids != [known]:
+        raise RequestFailedError(REFUSED)
+    return []
 
 
 def _prompt_logprobs(request: Request, entry: ScheduledRequest, result: SampledRequest) -> list[TokenLogprobs] | None:

@@ -14,7 +14,7 @@ from kernelet.contracts.executor import SchedulingPolicy, StepPlan, StepResult
 from kernelet.contracts.kv import LATER
 from kernelet.contracts.stats import FinishedRequest, StepStats
 from kernelet.contracts.structured import Grammar
-from kernelet.errors import KerneletError, ParameterError, RequestFailedError
+from kernelet.errors import KerneletError, ParameterError, PluginError, RequestFailedError
 from kernelet.request.outputs import EngineOutput
 from kernelet.request.request import EngineRequest, Request
 from kernelet.request.status import FinishReason, RequestStatus
@@ -27,8 +27,8 @@ from kernelet.scheduler.preemption import make_room, too_small
 from kernelet.scheduler.progress import hit_limit, tokens_to_compute
 from kernelet.scheduler.records import finished_record
 from kernelet.scheduler.requests import RequestSet
-from kernelet.scheduler.results import apply_result
-from kernelet.scheduler.structured import state_of
+from kernelet.scheduler.results import apply_result, foretold
+from kernelet.scheduler.structured import OnlyToken, state_of
 from kernelet.scheduler.token_times import TokenTimes
 from kernelet.scheduler.validation import check_request
 
@@ -50,6 +50,7 @@ class Scheduler:
         policy: SchedulingPolicy,
         clock: Callable[[], float] = time.monotonic,
         kv: KVSetup | None = None,
+        only: OnlyToken | None = None,
     ) -> None:
         """Starts empty.
 
@@ -60,11 +61,13 @@ class Scheduler:
             policy: Order of requests.
             clock: The clock of ``EngineRequest.arrival_time``.
             kv: KV connectors; None: there are none.
+            only: Finds tokens that a constraint leaves no choice about; None: all are sampled.
         """
         self._config = config
         self._cache = cache
         self._max_model_len = max_model_len
         self._clock = clock
+        self._only = only
         self._requests = RequestSet(policy)
         self._in_flight: deque[StepInFlight] = deque()
         self._released: list[str] = []
@@ -116,16 +119,16 @@ class Scheduler:
         if request is not None:
             self._fail(request, error)
 
-    def constrained(self) -> list[Request]:
-        """Requests of the oldest step in flight that sample a token under a constraint."""
-        return [
-            request
+    def constrained(self) -> dict[Request, int | None]:
+        """Requests of the oldest step in flight that sample a token under a constraint: which, where that is known."""
+        return {
+            request: foretold(request, entry)
             for request, entry in (self._in_flight[0].scheduled if self._in_flight else ())
             if entry.sample
             and request.grammar is not None
             and request.status is RequestStatus.RUNNING
             and request.epoch == entry.epoch
-        ]
+        }
 
     def fail_all(self, message: str) -> list[EngineOutput]:
         """Ends every request with an error and forgets the steps in flight; KV connectors hear only of their own."""
@@ -141,9 +144,14 @@ class Scheduler:
         self._remote = RemoteKV(kv, self._requests, self._cache, self._fail, self._clock)
 
     def reset_connectors(self) -> None:
-        """KV connectors forget what they keep for this engine."""
-        if self._remote is not None:
-            self._remote.reset_cache()
+        """KV connectors forget what they keep for this engine.
+
+        Raises:
+            PluginError: none runs, or one of them could not.
+        """
+        if self._remote is None:
+            raise PluginError("no KV connector runs (--kv-connector): there is nothing else to reset")
+        self._remote.reset_cache()
 
     def close(self) -> None:
         """Ends KV connectors; nothing is scheduled any more."""
@@ -219,13 +227,16 @@ class Scheduler:
             if request.status is not RequestStatus.RUNNING or request.epoch != entry.epoch:
                 continue
             try:
-                progress = apply_result(request, entry, sampled.get(request.request_id), self._max_model_len)
+                progress = apply_result(
+                    request, entry, sampled.get(request.request_id), self._max_model_len, self._only
+                )
                 request.num_done_tokens = progress.num_stored
                 self._cache.store(request, progress.num_stored)
             except Exception as error:  # noqa: BLE001 - whatever it is, it is this request's alone
                 outputs.append(self._end(request, FinishReason.ERROR, _describe(error)))
                 continue
-            times.note(request, len(progress.output.token_ids), ended=progress.ending is not None)
+            num_tokens, ended = len(progress.output.token_ids), progress.ending is not None
+            times.note(request, num_tokens, ended=ended, num_forced=progress.num_forced)
             output = progress.output
             if progress.ending is not None:
                 output = _with_end(output, self._end(request, progress.ending.reason))
@@ -256,6 +267,9 @@ class Scheduler:
                 self._fail_too_small(request)
             return
         budget.take(count)
+        if request.num_told < request.num_tokens:
+            draft.tell_anew(request, self._cache.block_ids(request))
+            added = ()
         draft.schedule(request, count, added)
 
     def _admit(self, budget: TokenBudget, draft: StepDraft) -> None:

@@ -20,7 +20,7 @@ from kernelet.contracts.plugins import Choice, Owned
 from kernelet.contracts.sampling import SamplerParams
 from kernelet.engine.core import POLL_SECONDS, EngineCore
 from kernelet.engine.kv.making import MadeConnectors
-from kernelet.errors import EngineDeadError, PromptError
+from kernelet.errors import EngineDeadError, PluginError, PromptError
 from kernelet.request.status import FinishReason
 from kernelet.scheduler.kv.connectors import Connector
 from kernelet.scheduler.kv.remote import KVSetup
@@ -255,9 +255,11 @@ def test_connectors_come_and_go():
     assert core.selected == [("p", side)]
     core.reset_prefix_cache()
     assert side.calls == []
-    core.reset_prefix_cache(external=True)
+    core.reset_prefix_cache(reset_connector=True)
     core.disconnect()
     assert (side.calls, core.selected) == ([("reset",), ("shutdown",)], [])
+    with pytest.raises(PluginError, match=r"no KV connector runs \(--kv-connector\)"):
+        core.reset_prefix_cache(reset_connector=True)
     core.add_request(null_request("a", [1, 2, 3], 2))
     drain(core)
     assert not side.did("new")

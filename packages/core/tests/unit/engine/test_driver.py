@@ -107,6 +107,8 @@ def test_calls(world):
     world.call("shave")
     reset, echo, other, wrong, unknown = world.heard()
     assert reset == ("reset_prefix_cache", None, None)
+    world.call("reset_prefix_cache", True)
+    assert "no KV connector runs" in world.heard()[-1][2]
     assert echo == ("control", b"name-payload", None)
     assert other[2].startswith("plugin 'other' takes no control calls")
     assert "missing 3 required" in wrong[2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from types import MappingProxyType
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -15,6 +16,7 @@ from kernelet_server_openai.serving.api import api_of
 
 PATHS = frozenset({"/sleep", "/wake_up", "/is_sleeping", "/reset_prefix_cache", "/drain"})
 DEEPEST = 2
+FLAGS = MappingProxyType({"true": True, "1": True, "false": False, "0": False})
 
 
 async def done(work: Awaitable[None]) -> Done:
@@ -44,6 +46,18 @@ def level_of(request: Request) -> int:
     return int(text)
 
 
+def flag_of(request: Request, name: str) -> bool:
+    """``?name=true``; false where it is not there.
+
+    Raises:
+        ApiError: it is neither true nor false.
+    """
+    text = request.query_params.get(name, "false")
+    if text.lower() not in FLAGS:
+        raise ApiError(400, f"{name}: got {text[:20]!r}, expected true or false", param=name)
+    return FLAGS[text.lower()]
+
+
 def router() -> APIRouter:
     """The routes."""
     routes = APIRouter()
@@ -65,8 +79,12 @@ def router() -> APIRouter:
 
     @routes.post("/reset_prefix_cache")
     async def reset_prefix_cache(request: Request) -> Done:
-        """Forgets cached prefixes."""
-        return await done(api_of(request).engine.reset_prefix_cache())
+        """Forgets cached prefixes; ?reset_external=true: KV connectors forget theirs too."""
+        if flag_of(request, "reset_running_requests"):
+            text = "requests that run go on with blocks of their own, which nobody shares any more: leave it out"
+            raise ApiError(400, f"reset_running_requests: {text}", param="reset_running_requests")
+        reset_connector = flag_of(request, "reset_external")
+        return await done(api_of(request).engine.reset_prefix_cache(reset_connector=reset_connector))
 
     @routes.post("/drain")
     async def drain(request: Request) -> Done:

@@ -15,7 +15,10 @@ KEY = {"authorization": "Bearer root"}
         ("/sleep", "", ("sleep", 1)),
         ("/sleep", "level=2", ("sleep", 2)),
         ("/wake_up", "", ("wake_up",)),
-        ("/reset_prefix_cache", "", ("reset_prefix_cache",)),
+        ("/reset_prefix_cache", "", ("reset_prefix_cache", False)),
+        ("/reset_prefix_cache", "reset_external=true&reset_running_requests=false", ("reset_prefix_cache", True)),
+        ("/reset_prefix_cache", "reset_external=1", ("reset_prefix_cache", True)),
+        ("/reset_prefix_cache", "reset_external=False", ("reset_prefix_cache", False)),
         ("/drain", "", ("drain",)),
     ],
 )
@@ -36,6 +39,19 @@ def test_whether_it_sleeps(make_app):
 def test_a_level_that_is_none(make_app, level):
     reply = post(make_app(ScriptedEngine(), admin_key="root"), "/sleep", headers=KEY, query=f"level={level}")
     assert (reply.status, reply.error["param"]) == (400, "level")
+
+
+@pytest.mark.parametrize(
+    "query, param",
+    [
+        *[(f"reset_external={value}", "reset_external") for value in ("yes", "", "2", "x" * 100)],
+        ("reset_running_requests=true", "reset_running_requests"),
+    ],
+)
+def test_flags_that_are_none_or_not_served(make_app, query, param):
+    engine = ScriptedEngine()
+    reply = post(make_app(engine, admin_key="root"), "/reset_prefix_cache", headers=KEY, query=query)
+    assert (reply.status, reply.error["param"], engine.calls) == (400, param, [])
 
 
 @pytest.mark.parametrize("error, status", [(KerneletError("cannot sleep"), 400), (EngineDeadError("stopped"), 503)])

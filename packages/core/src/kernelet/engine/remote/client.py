@@ -139,8 +139,8 @@ class RemoteClient(CoreClient):
             return self._stats.expositions()
         return [Exposition(content_type=kind, body=body) for kind, body in self._call("expositions")]
 
-    def reset_prefix_cache(self) -> None:
-        self._call("reset_prefix_cache")
+    def reset_prefix_cache(self, *, reset_connector: bool = False) -> None:
+        self._call("reset_prefix_cache", reset_connector)
 
     def control(self, plugin: str, name: str, payload: bytes) -> bytes:
         answer: bytes = self._call("control", plugin, name, payload)

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 import msgspec
 
 from kernelet.contracts.kv import Handover, KVRequest, KVStep, Later, SchedulerSide, Ticket
-from kernelet.errors import PluginError
+from kernelet.errors import KerneletError, PluginError
 
 logger = logging.getLogger(__name__)
 
@@ -91,12 +91,10 @@ class GuardedSide(SchedulerSide):
         Raises:
             PluginError: it cannot, or is switched off: who asked must know that the store may be as it was.
         """
-        self._call(self._side.reset_cache, _any, None)
-        if self.off:
-            raise PluginError(
-                f"KV connector {self._name} has not forgotten what it keeps: it is switched off ({self.off}). Start "
-                "the engine again, and clear its store"
-            )
+        refused = self._call(self._reset_cache, _any, None)
+        why = f"it is switched off ({self.off})" if self.off else refused
+        if why:
+            raise PluginError(f"KV connector {self._name} has not forgotten what it keeps: {why}")
 
     def shutdown(self) -> None:
         try:
@@ -106,6 +104,13 @@ class GuardedSide(SchedulerSide):
 
     # --- inside ----------------------------------------------------------------------------------
 
+    def _reset_cache(self) -> str | None:
+        try:
+            self._side.reset_cache()
+        except KerneletError as error:
+            return str(error)
+        return None
+
     def _call(
         self, method: Callable[P, T], check: Callable[[Any], T], instead: T, /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
@@ -114,7 +119,7 @@ class GuardedSide(SchedulerSide):
         try:
             return check(method(*args, **kwargs))
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the connector's alone
-            name = getattr(method, "__name__", repr(method))
+            name = getattr(method, "__name__", repr(method)).lstrip("_")
             self.switch_off(f"{name}() raised {type(error).__name__}: {error}", traceback.format_exc())
             return instead
 

@@ -4,7 +4,7 @@ import pytest
 from kv_world import Planted, Side
 
 from kernelet.contracts.kv import LATER, Handover, KVStep, SchedulerSide, Ticket
-from kernelet.errors import PluginError
+from kernelet.errors import KerneletError, PluginError
 from kernelet.scheduler.kv.guard import GuardedSide
 
 CALLS = {
@@ -93,6 +93,19 @@ def test_who_wants_it_to_forget_hears_that_it_did_not():
     for _ in range(2):
         with pytest.raises(PluginError, match=r"c has not forgotten .* \(reset_cache\(\) raised Planted"):
             guarded.reset_cache()
+
+
+def test_one_that_cannot_forget_says_so_and_goes_on():
+    side = Side()
+    guarded = GuardedSide("c", side)
+
+    def refuse():
+        raise KerneletError("it is shared: clear it yourself")
+
+    side.reset_cache = refuse
+    with pytest.raises(PluginError, match="c has not forgotten what it keeps: it is shared: clear it yourself"):
+        guarded.reset_cache()
+    assert guarded.off == ""
 
 
 def test_it_is_shut_down_in_any_case(caplog):

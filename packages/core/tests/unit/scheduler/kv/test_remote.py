@@ -6,6 +6,7 @@ from kv_world import KVWorld, Side, told
 from scheduler_world import scheduled
 
 from kernelet.contracts.kv import LATER, Ticket
+from kernelet.errors import PluginError
 
 METHODS = (
     *("on_new_request", "get_num_new_matched_tokens", "update_state_after_alloc", "abort", "cancel"),
@@ -226,5 +227,6 @@ def test_the_end(world):
     world.scheduler.reset_connectors()
     world.scheduler.close()
     world.scheduler.close()
-    world.scheduler.reset_connectors()
+    with pytest.raises(PluginError, match="no KV connector runs"):
+        world.scheduler.reset_connectors()
     assert world.side.calls == [("reset",), ("shutdown",)]
