@@ -45,8 +45,11 @@ def cpu_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
 
 
 def features(flags: frozenset[str]) -> frozenset[str]:
-    """Feature ids that offers may require: ``"cpu"`` and the instruction sets that matter to kernels."""
-    return frozenset({"cpu"} | (flags & set(_SHOWN)))
+    """Feature ids that offers may require: ``"cpu"``, ``"flex"`` and the instruction sets that matter to kernels.
+
+    ``"flex"`` is torch's ``flex_attention``.
+    """
+    return frozenset({"cpu", "flex"} | (flags & set(_SHOWN)))
 
 
 def dtypes(flags: frozenset[str]) -> tuple[str, ...]:

@@ -58,7 +58,7 @@ def test_capabilities(monkeypatch):
     found = CpuPlatformConfig(settings(threads=2)).capabilities()
     assert found.device_type == "cpu"
     assert found.dtypes[0] == "float32"
-    assert found.features == {"cpu", "avx2"}
+    assert found.features == {"cpu", "flex", "avx2"}
     assert found.num_compute_units == 2
     assert 0 < found.memory_bytes < 1 << 60
 
@@ -66,7 +66,7 @@ def test_capabilities(monkeypatch):
 def test_own_kernels_are_a_feature(monkeypatch):
     monkeypatch.setattr(config, "cpu_flags", frozenset)
     monkeypatch.setattr(config, "native", lambda: config)
-    assert CpuPlatformConfig(settings(threads=2)).capabilities().features == {"cpu", "cpu-kernels"}
+    assert CpuPlatformConfig(settings(threads=2)).capabilities().features == {"cpu", "flex", "cpu-kernels"}
 
 
 def test_ranks_share_the_processors(monkeypatch):

@@ -29,7 +29,7 @@ def test_x86(write):
     flags = cpuinfo.cpu_flags(path)
     assert flags == {"fpu", "avx2", "avx512f", "avx512_bf16"}
     assert cpuinfo.cpu_model(path) == "Some Processor"
-    assert cpuinfo.features(flags) == {"cpu", "avx2", "avx512f", "avx512_bf16"}
+    assert cpuinfo.features(flags) == {"cpu", "flex", "avx2", "avx512f", "avx512_bf16"}
     assert cpuinfo.code_path(flags) == "avx2 avx512f avx512_bf16"
 
 
@@ -49,5 +49,5 @@ def test_sixteen_bits_lead_only_with_hardware(flags, first):
 
 def test_no_cpuinfo(tmp_path):
     assert cpuinfo.cpu_flags(tmp_path / "absent") == frozenset()
-    assert cpuinfo.features(frozenset()) == {"cpu"}
+    assert cpuinfo.features(frozenset()) == {"cpu", "flex"}
     assert cpuinfo.code_path(frozenset()) == "baseline"

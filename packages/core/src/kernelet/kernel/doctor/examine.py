@@ -26,7 +26,9 @@ from kernelet.kernel.imports import import_string
 from kernelet.kernel.kinds import KINDS, kind_of
 from kernelet.kernel.offers import IMPORT_STRINGS
 from kernelet.kernel.plugin_files import import_file
+from kernelet.kernel.select.attention import outside
 from kernelet.kernel.select.platform import describe_platform, probe
+from kernelet.kernel.select.requirements import missing_requirements
 
 
 @dataclass(frozen=True)
@@ -108,10 +110,8 @@ def _missing(offer: Offer, job: Job) -> str:
     lacking = sorted(getattr(offer, "required_features", frozenset()) - job.features)
     if lacking:
         return f"the platform lacks {', '.join(lacking)}"
-    least = getattr(offer, "min_compute_capability", None)
-    if least and (job.compute_capability is None or job.compute_capability < least):
-        return f"needs compute capability {least[0]}.{least[1]}"
-    return ""
+    least, most = (getattr(offer, f"{end}_compute_capability", None) for end in ("min", "max"))
+    return outside(least, most, job.compute_capability) or missing_requirements(getattr(offer, "requirements", ()))
 
 
 # --- the other import strings of an offer --------------------------------------------------------

@@ -9,6 +9,7 @@ from kernelet.contracts.platform import Capabilities, PlatformChoice
 from kernelet.contracts.plugins import Choice, Owned
 from kernelet.errors import SelectionError
 from kernelet.kernel.select.pick import Request, best, by_name
+from kernelet.kernel.select.requirements import missing_requirements
 
 
 def why_not(offer: AttentionOffer, spec: AttentionSpec, capabilities: Capabilities) -> str:
@@ -31,11 +32,28 @@ def why_not(offer: AttentionOffer, spec: AttentionSpec, capabilities: Capabiliti
         reasons.append(f"keeps keys and values in {spec.dtype}{other}, not as {spec.cache_form}")
     if reason := missing_features(offer.required_features, capabilities):
         reasons.append(reason)
-    least, here = offer.min_compute_capability, capabilities.compute_capability
-    if least is not None and (here is None or here < least):
-        found = "none" if here is None else f"{here[0]}.{here[1]}"
-        reasons.append(f"needs compute capability {least[0]}.{least[1]}, here is {found}")
+    if reason := outside(offer.min_compute_capability, offer.max_compute_capability, capabilities.compute_capability):
+        reasons.append(reason)
+    if reason := missing_requirements(offer.requirements):
+        reasons.append(reason)
     return "; ".join(reasons)
+
+
+def outside(least: tuple[int, int] | None, most: tuple[int, int] | None, here: tuple[int, int] | None) -> str:
+    """Why a compute capability is not between two; empty if it is.
+
+    Args:
+        least: The smallest; None: any.
+        most: The largest; None: any.
+        here: None: the platform has none.
+    """
+    if least is None and most is None:
+        return ""
+    if here is not None and (least or here) <= here <= (most or here):
+        return ""
+    low, high, found = (None if one is None else f"{one[0]}.{one[1]}" for one in (least, most, here))
+    wanted = f"at most {high}" if low is None else low if high is None else f"{low} to {high}"
+    return f"needs compute capability {wanted}, here is {found or 'none'}"
 
 
 def missing_features(required: frozenset[str], capabilities: Capabilities) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -96,7 +96,7 @@ class Layers:
     """
 
     def __init__(self, offer: AttentionOffer, capabilities: AttentionCapabilities) -> None:
-        self.offer = offer
+        self.offer = replace(offer, requirements=())  # a stand-in may serve for what is not installed
         self.capabilities = capabilities
         self.dtypes = capabilities.dtypes or offer.dtypes or DTYPES
         self.head_sizes = offer.head_sizes or capabilities.head_sizes

@@ -123,6 +123,8 @@ def kernelet_attention_backends():
             kinds=frozenset({"full"}),
             required_features=frozenset({"fast"}),
             min_compute_capability=(8, 0),
+            max_compute_capability=(9, 0),
+            requirements=("acme-not-there>=2",),
         ),
     )
 """
@@ -132,9 +134,15 @@ def kernelet_attention_backends():
     "fields, message",
     [
         ({}, "the platform lacks fast"),
-        ({"features": frozenset({"fast"})}, "needs compute capability 8.0"),
-        ({"features": frozenset({"fast"}), "compute_capability": (7, 5)}, "needs compute capability 8.0"),
-        ({"features": frozenset({"fast"}), "compute_capability": (9, 0)}, ""),
+        ({"features": frozenset({"fast"})}, "needs compute capability 8.0 to 9.0, here is none"),
+        (
+            {"features": frozenset({"fast"}), "compute_capability": (7, 5)},
+            "needs compute capability 8.0 to 9.0, here is 7.5",
+        ),
+        (
+            {"features": frozenset({"fast"}), "compute_capability": (9, 0)},
+            "needs acme-not-there>=2, which is not installed",
+        ),
     ],
 )
 def test_what_needs_another_platform_is_skipped(job, fields, message):

@@ -38,6 +38,7 @@ def test_what_is_not_offered_is_not_asked_for():
         kinds=frozenset({"sliding"}),
         required_features=frozenset({"x"}),
         min_compute_capability=(8, 0),
+        requirements=("acme-not-there",),
     )
     assert {spec.window is None for spec, _ in narrow.features()} == {False}
     assert not any(spec.sinks or spec.soft_cap for spec, _ in narrow.features())

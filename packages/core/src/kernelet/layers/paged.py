@@ -1,0 +1,96 @@
+"""A paged cache in the order that libraries of attention read, and how pages enter, leave and move."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kernelet.contracts.attention import Attention, AttentionSpec
+from kernelet.contracts.cache import FullAttentionSpec
+from kernelet.contracts.kv_pages import KVRegion
+from kernelet.contracts.offer import Settings
+from kernelet.errors import ConfigError
+
+Cache = tuple[Tensor, ...]
+"""Keys, then values, each [block, token, kv_head, head_size]; 8-bit floats as their bits, uint8."""
+
+LARGEST_E4M3FN = 448.0
+
+
+class PagedCache(Attention):
+    """Everything of an attention that stores keys and values and moves them; what attends derives from it.
+
+    Serves caches of the layer's dtype and ``e4m3fn:tensor``.
+
+    Attributes:
+        scales: Of keys and of values, what stored elements are multiplied by.
+    """
+
+    def __init__(self, spec: AttentionSpec, settings: Settings) -> None:
+        super().__init__(spec, settings)
+        self.scales = (1.0, 1.0)
+
+    def set_cache_scales(self, key: float, value: float) -> None:
+        key, value = torch.tensor([key, value]).tolist()  # float32, as readers of pages have them
+        self.scales = (key, value)
+
+    def allocate_cache(self, spec: FullAttentionSpec, num_blocks: int, device: Any) -> Cache:
+        shape = (num_blocks, spec.block_size, spec.num_kv_heads, spec.head_size)
+        dtype = torch.uint8 if self.spec.cache_form else getattr(torch, self.spec.dtype)
+        cache = tuple(torch.zeros(shape, dtype=dtype, device=device) for _ in range(2))
+        taken = sum(part.nbytes for part in cache)
+        if taken > num_blocks * spec.page_bytes:
+            raise ConfigError(
+                f"a cache of {num_blocks} blocks takes {taken} bytes, but its spec allows {spec.page_bytes} a block"
+            )
+        return cache
+
+    def store(self, key: Tensor, value: Tensor, cache: Cache, slots: Tensor) -> None:
+        """Writes [tokens, num_kv_heads, head_size] to int64 [tokens] slots, on the cache's device."""
+        for into, rows, scale in zip(cache, (key, value), self.scales, strict=True):
+            into.flatten(0, 1).index_copy_(0, slots, self._elements(rows, scale))
+
+    def _elements(self, rows: Tensor, scale: float) -> Tensor:
+        if not self.spec.cache_form:
+            return rows
+        wide = rows.float() if rows.itemsize < 4 else rows
+        # NaN stays NaN in clamp and in the conversion, which rounds to nearest, ties to even
+        over = (wide / scale).float().clamp(-LARGEST_E4M3FN, LARGEST_E4M3FN)
+        return over.to(torch.float8_e4m3fn).view(torch.uint8)
+
+    def copy_blocks(self, cache: Any, sources: Sequence[int], destinations: Sequence[int]) -> None:
+        for part in cache:
+            part[list(destinations)] = part[list(sources)]
+
+    def export_pages(self, cache: Any, block_ids: Sequence[int], start: int, end: int) -> tuple[Tensor, ...]:
+        where = self._where(cache, block_ids, start, end)
+        return tuple(
+            part[where].view(getattr(torch, said.dtype))
+            for part, said in zip(cache, self.spec.cache_parts, strict=True)
+        )
+
+    def import_pages(self, cache: Any, block_ids: Sequence[int], start: int, parts: Sequence[Tensor]) -> None:
+        where = self._where(cache, block_ids, start, start + len(parts[0]))
+        for into, part in zip(cache, parts, strict=True):
+            into[where] = part.contiguous().view(into.dtype)
+
+    def native_layout(self) -> str:
+        spec = self.spec
+        sizes = f"block={spec.block_size} kv_heads={spec.num_kv_heads} size={spec.head_size}"
+        return f"kernelet-paged 1: [key, value] apart, [token][kv_head][size] {spec.cache_form or spec.dtype} {sizes}"
+
+    def regions(self, cache: Any) -> tuple[KVRegion, ...]:
+        return tuple(
+            KVRegion(address=part.data_ptr(), block_bytes=part[0].nbytes, num_blocks=len(part), device=str(part.device))
+            for part in cache
+        )
+
+    def _where(self, cache: Cache, block_ids: Sequence[int], start: int, end: int) -> tuple[Tensor, Tensor]:
+        """Block and offset of each of a request's tokens."""
+        positions = torch.arange(start, end)
+        blocks = torch.tensor(block_ids, dtype=torch.int64)[positions // self.spec.block_size]
+        device = cache[0].device
+        return blocks.to(device), (positions % self.spec.block_size).to(device)
