@@ -22,7 +22,7 @@ from kernelet.cli.plugin_template import template_kinds
 from kernelet.contracts.versions import API_VERSIONS
 
 KINDS = template_kinds()
-SLOW = ("attention", "logits-processor", "model", "op", "platform", "quantization", "weight-format")
+SLOW = ("attention", "logits-processor", "model", "op", "platform", "quantization", "quantizer", "weight-format")
 """Their tests take as long as all others' together: ``test_as_its_author_does`` runs them."""
 TRIED = [kind for kind in KINDS if kind not in SLOW]
 
