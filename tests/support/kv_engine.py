@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+from pathlib import Path
 
 ARMED = {}
 """Part after which a signal is sent: {part: (process, signal)}; each once."""
@@ -20,6 +21,19 @@ def after_part(transfer, part):
 def say(**line):
     sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()
+
+
+def resources():
+    """Descriptors, threads and mappings of this process and its children."""
+    mine = Path("/proc/self/task").glob("*/children")
+    processes = ["self", *(child for one in mine for child in one.read_text().split())]
+    found = {"descriptors": 0, "threads": 0, "maps": 0}
+    for process in processes:
+        home = Path("/proc") / process
+        found["descriptors"] += len(list((home / "fd").iterdir()))
+        found["threads"] += len(list((home / "task").iterdir()))
+        found["maps"] += len((home / "maps").read_text().splitlines())
+    return found
 
 
 async def generate(llm, command):
@@ -63,6 +77,8 @@ async def obey(llm):
             case "disarm":
                 say(id="disarmed", left=len(ARMED))
                 ARMED.clear()
+            case "resources":
+                say(id="resources", **resources())
             case "stats":
                 stats = await llm.stats()
                 counted = stats.kv_connectors

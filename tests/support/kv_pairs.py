@@ -8,6 +8,7 @@ import json
 import os
 import queue
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -21,16 +22,19 @@ BLOCK = 16
 CONTEXT = 256
 """Tokens of the longest request, which takes the whole pool: a block that leaked would be missed."""
 SECONDS = 10
-"""Deadline of a load, and of a lease that nobody reads."""
+"""Deadline of a load."""
+LEASE = 3
+"""Seconds after which a lease expires that nobody wants."""
 PARTS = 8
+ROOM = {"descriptors": 8, "threads": 8, "maps": 40}
+"""By how much a process may grow in hundreds of transfers, of what allocators and pools keep; each leak is more."""
 
 
 class Engine:
     """A child process; ``answer`` waits for what it says under an id."""
 
-    def __init__(self, folder, model, connector, role, **settings):
+    def __init__(self, folder, connector, role, options, settings):
         options = {
-            "model": os.fspath(model),
             "dtype": "float32",
             "max_model_len": CONTEXT,
             "num_blocks": CONTEXT // BLOCK + 1,
@@ -39,10 +43,8 @@ class Engine:
             "kv_connector": [connector],
             "kv_role": role,
             "kv_load_timeout": SECONDS,
-            "set": {
-                "platform-cpu": {"threads": 1},
-                settings.pop("plugin", connector): {"lease": SECONDS, "after_part": "__main__:after_part", **settings},
-            },
+            "set": {"platform-cpu": {"threads": 1}, connector: {"lease": LEASE, **settings}},
+            **options,
         }
         self.log = folder / f"{role}.log"
         program = Path(__file__).with_name("kv_engine.py")
@@ -100,11 +102,19 @@ class Engine:
 
 
 class Pair:
-    """Both, and what they are asked."""
+    """Both, and what they are asked.
 
-    def __init__(self, folder, connector, **settings):
-        self._make = lambda role: Engine(folder, self._model, connector, role, **settings)
-        self._model = full(folder / "model")
+    Args:
+        folder: Of what they write.
+        connector: Theirs, of a plugin of that name.
+        settings: More of it; each part is told of unless they say otherwise.
+        options: Of both engines.
+    """
+
+    def __init__(self, folder, connector, settings=None, **options):
+        options = {"model": os.fspath(options.pop("model", None) or full(folder / "model")), **options}
+        settings = {"after_part": "__main__:after_part"} if settings is None else settings
+        self._make = lambda role: Engine(folder, connector, role, options, settings)
         self._numbers = itertools.count()
         self.prefill, self.decode = self._make("producer"), self._make("consumer")
         for engine in (self.prefill, self.decode):
@@ -149,6 +159,10 @@ class Pair:
         name = f"whole-{next(self._numbers)}"
         told = engine.ask(do="generate", id=name, prompt=self.prompt(CONTEXT - 2), max_tokens=2)
         assert len(told["tokens"]) == 2, told
+
+    def resources(self):
+        """Of each engine."""
+        return [engine.ask(do="resources", id="resources") for engine in (self.prefill, self.decode)]
 
     def fired(self):
         """The signal was sent; else it would be in the next load."""
@@ -213,6 +227,33 @@ def is_stopped(process):
     while os.waitid(os.P_PID, process, os.WSTOPPED | os.WNOHANG) is None:
         assert time.monotonic() < end, "it never stopped"
         time.sleep(0.02)
+
+
+def waits_for_longer_than_its_lease(pair):
+    """Another request has all blocks of the engine that decodes; until it is gone, the one behind it is wanted."""
+    prompt = pair.prompt()
+    alone, params, hits = pair.tokens(prompt), pair.hand_over(prompt), pair.hits()
+    with socket.create_server(("127.0.0.1", 0)) as nowhere:
+        place = list(nowhere.getsockname())
+        silent = {**params, "remote_num_tokens": CONTEXT - 2, "remote_ranks": [place] * params["tp_size"]}
+        first = pair.start(pair.prompt(CONTEXT - 2), silent, max_tokens=2)
+        name = pair.start(prompt, params)
+        time.sleep(1.6 * LEASE)
+        pair.decode.tell(do="abort", id=first)
+        assert pair.decode.answer(name)["tokens"] == alone
+    assert pair.decode.answer(first)["reason"] == "abort"
+    assert pair.hits() - hits == len(prompt) - 1, pair.decode.log.read_text()[-3000:]
+    pair.baseline()
+
+
+def nothing_is_left_of_aborted_requests(pair, count):
+    """After many, each engine has the descriptors, threads and mappings that it had after some."""
+    requests_are_aborted(pair, 60)
+    before = pair.resources()
+    requests_are_aborted(pair, count)
+    for old, new in zip(before, pair.resources(), strict=True):
+        more = {name: new[name] - old[name] for name in ROOM}
+        assert all(more[name] <= ROOM[name] for name in ROOM), more
 
 
 def requests_are_aborted(pair, count):

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from kv_pairs import PARTS, Pair, ends_well, one_loses_its_process, one_stops, requests_are_aborted
+from kv_pairs import (
+    PARTS,
+    Pair,
+    ends_well,
+    nothing_is_left_of_aborted_requests,
+    one_loses_its_process,
+    one_stops,
+    requests_are_aborted,
+    waits_for_longer_than_its_lease,
+)
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +36,11 @@ def test_at_every_part(pair, what, who, part):
 
 
 @pytest.mark.long
+def test_a_transfer_waits_for_longer_than_its_lease(pair):
+    waits_for_longer_than_its_lease(pair)
+
+
+@pytest.mark.long
 def test_300_aborted(pair):
-    requests_are_aborted(pair, 300)
+    nothing_is_left_of_aborted_requests(pair, 300)
     ends_well(pair)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections.abc import Iterable
 from contextlib import suppress
 from types import TracebackType
 from typing import Self, TypeVar
@@ -18,6 +19,8 @@ from kernelet_kv_transfer.messages import (
     Message,
     Refused,
     Release,
+    Renew,
+    Renewed,
     Stage,
     Staged,
     Verified,
@@ -83,6 +86,11 @@ class Connection:
     def verify(self, stamp: int) -> None:
         """After the copy: it is good."""
         self._ask(Verify(stamp=stamp), Verified)
+
+    def renew(self, leases: Iterable[Remote]) -> Renewed:
+        """Says that leases of this rank will be claimed, or are being read."""
+        wanted = tuple((each.remote_lease, each.remote_generation) for each in leases)
+        return self._ask(Renew(leases=wanted), Renewed)
 
     def release(self) -> None:
         """Says that nobody will claim the lease."""

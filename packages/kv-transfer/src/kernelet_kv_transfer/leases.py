@@ -18,10 +18,14 @@ REMEMBERED = 4096
 
 
 class Leases:
-    """Thread-safe. Each lease ends once: released, expired or cancelled; ``take_ended`` tells the first two."""
+    """Thread-safe. Each lease ends once: released, expired or cancelled; ``take_ended`` tells the first two.
+
+    Attributes:
+        seconds: After which a lease expires of which nobody has said a word.
+    """
 
     def __init__(self, seconds: float, counts: Counts, clock: Callable[[], float] = time.monotonic) -> None:
-        self._seconds = seconds
+        self.seconds = seconds
         self._counts = counts
         self._clock = clock
         self._leases: dict[int, Lease] = {}
@@ -41,7 +45,7 @@ class Leases:
         with self._changed:
             for lease in leases:
                 self._leases[lease.number] = lease
-                self._until[lease.number] = self._clock() + self._seconds
+                self._renew(lease.number)
                 self._newest = max(self._newest, lease.number)
             self._counts.add("leases", len(leases))
             self._changed.notify_all()
@@ -88,6 +92,11 @@ class Leases:
                     del self._readers[lease.number]
                 self._changed.notify_all()
 
+    def is_open(self, lease: Lease) -> bool:
+        """Whether it has not ended."""
+        with self._changed:
+            return self._leases.get(lease.number) is lease
+
     def verify(self, lease: Lease) -> None:
         """Whether it has not ended.
 
@@ -97,6 +106,17 @@ class Leases:
         with self._changed:
             self._of(lease.number, lease.generation)
             self._renew(lease.number)
+
+    def renew(self, number: int, generation: str) -> bool:
+        """A word from whoever will claim it, or reads it; whether it is there, or still to come."""
+        with self._changed:
+            lease = self._leases.get(number)
+            if lease is None:
+                return number > self._newest and number not in self._gone
+            if not hmac.compare_digest(lease.generation, generation):
+                return False
+            self._renew(number)
+            return True
 
     def release(self, number: int, generation: str, *, by_reader: bool) -> None:
         """Ends a lease, if it has not ended yet; one that was claimed is its reader's to end."""
@@ -139,7 +159,7 @@ class Leases:
         return lease
 
     def _renew(self, number: int) -> None:
-        self._until[number] = self._clock() + self._seconds
+        self._until[number] = self._clock() + self.seconds
 
     def _end(self, number: int) -> None:
         del self._leases[number], self._until[number]

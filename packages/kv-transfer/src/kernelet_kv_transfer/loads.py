@@ -17,6 +17,7 @@ from kernelet_kv_transfer.messages import Load, Staged, layout_digest
 from kernelet_kv_transfer.packing import bytes_for, cut, first_end, unpack
 from kernelet_kv_transfer.peers import Peers
 from kernelet_kv_transfer.releases import Releases
+from kernelet_kv_transfer.renewals import Renewals
 from kernelet_kv_transfer.staging import Slot, Staging
 from kernelet_kv_transfer.tasks import Tasks
 from kernelet_kv_transfer.transport import Transport
@@ -68,6 +69,7 @@ class Loads:
         transport: Transport,
         staging: Staging,
         releases: Releases,
+        renewals: Renewals,
         counts: Counts,
         rank: int,
         world_size: int,
@@ -88,6 +90,7 @@ class Loads:
         self._received: dict[int, int] = {}
         self._counts = counts
         self._releases = releases
+        self._renewals = renewals
         self._lock = threading.Lock()
         self._tasks = Tasks("kv-load", threads)
 
@@ -142,6 +145,7 @@ class Loads:
             logger.exception("load %d failed", load.transfer)
         if not running.claimed:
             self._releases.put([load.remote])
+        self._renewals.drop(load.remote)
         self._finish(running, valid - load.start)
 
     def _parts(self, running: Running) -> Iterator[int]:

@@ -65,11 +65,13 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         leases: New ones.
+        renewals: Leases of other engines that will be taken, once there is room: they are kept alive until then.
         loads: To begin.
         releases: Leases of other engines that will not be taken.
     """
 
     leases: tuple[Lease, ...] = ()
+    renewals: tuple[Remote, ...] = ()
     loads: tuple[Load, ...] = ()
     releases: tuple[Remote, ...] = ()
 
@@ -149,6 +151,19 @@ class Verified(Message, frozen=True, kw_only=True):
     """It was."""
 
 
+class Renew(Message, frozen=True, kw_only=True):
+    """Somebody still wants these leases, by number and generation; needs no ``Hello``."""
+
+    leases: tuple[tuple[int, str], ...]
+
+
+class Renewed(Message, frozen=True, kw_only=True):
+    """They live for so many seconds more, but for those that are gone, by generation."""
+
+    seconds: float
+    gone: tuple[str, ...] = ()
+
+
 class Release(Message, frozen=True, kw_only=True):
     """Nobody will claim the lease; needs no ``Hello``, the answer is ``Verified``."""
 
@@ -162,7 +177,9 @@ class Refused(Message, frozen=True, kw_only=True):
     reason: str
 
 
-AnyMessage = Hello | Welcome | Claim | Claimed | Stage | Staged | Verify | Verified | Release | Refused
+AnyMessage = (
+    Hello | Welcome | Claim | Claimed | Stage | Staged | Verify | Verified | Renew | Renewed | Release | Refused
+)
 
 
 def send(connection: socket.socket, message: AnyMessage) -> None:

@@ -12,7 +12,9 @@ def options() -> dict[str, Option]:
             type=str, default="127.0.0.1", help="address on which ranks listen, and under which others reach them"
         ),
         "port": Option(type=int, default=0, help="port of the first rank, the next ones follow; 0: any free one"),
-        "lease": Option(type=int, default=120, help="seconds that a prompt is kept for an engine that does not come"),
+        "lease": Option(
+            type=int, default=120, help="seconds that a prompt is kept without a word of an engine that wants it"
+        ),
         "buffers": Option(type=int, default=4, help="transfers at a time, each way; each has a buffer"),
         "buffer_mib": Option(
             type=int, default=4, help="MiB of a buffer: the largest part of a prompt that goes at once"

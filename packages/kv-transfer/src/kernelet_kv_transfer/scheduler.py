@@ -38,6 +38,7 @@ class PrefillDecodeScheduler(SchedulerSide):
         self._remotes: dict[str, Remote] = {}
         self._leases: dict[int, Lease] = {}
         self._loads: dict[int, Load] = {}
+        self._renewals: list[Remote] = []
         self._releases: list[Remote] = []
 
     @classmethod
@@ -50,6 +51,7 @@ class PrefillDecodeScheduler(SchedulerSide):
             return
         if self.context.loads:
             self._remotes[request.request_id] = remote
+            self._renewals.append(remote)
         else:
             logger.warning("%s has the role of a producer and takes no prompt of others", self.context.engine_id)
             self._releases.append(remote)
@@ -89,9 +91,12 @@ class PrefillDecodeScheduler(SchedulerSide):
         if not self.has_pending_work():
             return b""
         orders = Orders(
-            leases=tuple(self._leases.values()), loads=tuple(self._loads.values()), releases=tuple(self._releases)
+            leases=tuple(self._leases.values()),
+            renewals=tuple(self._renewals),
+            loads=tuple(self._loads.values()),
+            releases=tuple(self._releases),
         )
-        self._leases, self._loads, self._releases = {}, {}, []
+        self._leases, self._renewals, self._loads, self._releases = {}, [], {}, []
         return msgspec.msgpack.encode(orders)
 
     def request_finished(
@@ -126,7 +131,7 @@ class PrefillDecodeScheduler(SchedulerSide):
         return Handover(holds_blocks=True, kv_transfer_params=params)
 
     def has_pending_work(self) -> bool:
-        return bool(self._leases or self._loads or self._releases)
+        return bool(self._leases or self._renewals or self._loads or self._releases)
 
 
 def _place(data: bytes) -> tuple[str, int]:

@@ -19,6 +19,8 @@ from kernelet_kv_transfer.messages import (
     Lease,
     Refused,
     Release,
+    Renew,
+    Renewed,
     Stage,
     Staged,
     Verified,
@@ -100,7 +102,7 @@ class Server:
             connection.settimeout(self.seconds)
             conversation = Conversation(self)
             try:
-                while (message := receive(connection)) is not None:
+                while (message := conversation.receive(connection)) is not None:
                     send(connection, conversation.answer(message))
             except TransferError as error:
                 logger.info("a peer is refused: %s", error)
@@ -127,6 +129,22 @@ class Conversation:
         self._lease: Lease | None = None
         self._slot: Slot | None = None
 
+    def receive(self, connection: socket.socket) -> AnyMessage | None:
+        """The next message; None: the other side has ended. A reader is waited for while its lease is renewed.
+
+        Raises:
+            OSError: it is gone, or silent.
+            TransferError: it speaks another protocol.
+        """
+        while True:
+            try:
+                connection.recv(1, socket.MSG_PEEK)
+            except TimeoutError:
+                if self._lease is None or not self._server.leases.is_open(self._lease):
+                    raise
+            else:
+                return receive(connection)
+
     def answer(self, message: AnyMessage) -> AnyMessage:
         """What is said to it.
 
@@ -138,11 +156,14 @@ class Conversation:
             case Hello():
                 self._check(message)
                 return Welcome(metadata=server.transport.metadata())
+            case Renew():
+                gone = tuple(secret for number, secret in message.leases if not server.leases.renew(number, secret))
+                return Renewed(seconds=server.leases.seconds, gone=gone)
             case Release():
                 server.leases.release(message.number, message.generation, by_reader=False)
                 return Verified()
             case _ if not self._welcome:
-                raise TransferError("a connection begins with Hello or Release")
+                raise TransferError("a connection begins with Hello, Renew or Release")
             case Claim() if self._lease is None:
                 lease = server.leases.claim(message.number, message.generation, message.key, PATIENCE)
                 self._lease = lease

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 
 class Tasks:
@@ -27,11 +27,16 @@ class Tasks:
         """Runs what was put, but waits so long at most; whether all has ended."""
         for _ in self._threads:
             self._queue.put(None)
-        until = time.monotonic() + seconds
-        for thread in self._threads:
-            thread.join(max(0.0, until - time.monotonic()))
-        return not any(thread.is_alive() for thread in self._threads)
+        return join(self._threads, seconds)
 
     def _work(self) -> None:
         while (task := self._queue.get()) is not None:
             task()
+
+
+def join(threads: Collection[threading.Thread], seconds: float) -> bool:
+    """Waits so long at most for their ends; whether all have ended."""
+    until = time.monotonic() + seconds
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
+    return not any(thread.is_alive() for thread in threads)

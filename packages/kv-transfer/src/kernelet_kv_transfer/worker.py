@@ -18,6 +18,7 @@ from kernelet_kv_transfer.loads import Loads
 from kernelet_kv_transfer.messages import Address, Orders
 from kernelet_kv_transfer.packing import bytes_for
 from kernelet_kv_transfer.releases import Releases
+from kernelet_kv_transfer.renewals import Renewals
 from kernelet_kv_transfer.server import Server
 from kernelet_kv_transfer.staging import Staging
 from kernelet_kv_transfer.transport import Transport
@@ -38,6 +39,7 @@ class PrefillDecodeWorker(WorkerSide):
         self._counts = Counts()
         self._leases = Leases(values.lease, self._counts)
         self._releases = Releases(context.rank, context.world_size, self._counts)
+        self._renewals = Renewals(context.rank, context.world_size)
         self._outgoing: Staging | None = None
         self._server: Server | None = None
         self._incoming: Staging | None = None
@@ -61,6 +63,7 @@ class PrefillDecodeWorker(WorkerSide):
                 transport=self._transport,
                 staging=self._incoming,
                 releases=self._releases,
+                renewals=self._renewals,
                 counts=self._counts,
                 rank=context.rank,
                 world_size=context.world_size,
@@ -92,8 +95,11 @@ class PrefillDecodeWorker(WorkerSide):
         self._leases.add(self._orders.leases)
 
     def start_load_kv(self) -> None:
+        self._renewals.add(self._orders.renewals)
         if self._loads is not None:
             self._loads.start(self._orders.loads)
+        for remote in self._orders.releases:
+            self._renewals.drop(remote)
         self._releases.put(self._orders.releases)
 
     def get_finished(self) -> TransferResults:
@@ -107,6 +113,7 @@ class PrefillDecodeWorker(WorkerSide):
         if self._server is not None:
             self._server.close()
         ended = self._loads is None or self._loads.close(SHUTDOWN_SECONDS)
+        self._renewals.close(SHUTDOWN_SECONDS)
         self._releases.close(SHUTDOWN_SECONDS)
         if not ended:
             return  # a thread may still be inside the transport

@@ -8,6 +8,7 @@ import threading
 import time
 
 from kernelet.testing.kv_connector.pages import PlainPages, plain_layout
+from kernelet_kv_transfer import renewals
 from kernelet_kv_transfer.counts import Counts
 from kernelet_kv_transfer.errors import TransferError
 from kernelet_kv_transfer.leases import Leases
@@ -16,6 +17,7 @@ from kernelet_kv_transfer.messages import Lease, Load
 from kernelet_kv_transfer.packing import bytes_for
 from kernelet_kv_transfer.params import Remote
 from kernelet_kv_transfer.releases import Releases
+from kernelet_kv_transfer.renewals import Renewals
 from kernelet_kv_transfer.server import Server
 from kernelet_kv_transfer.staging import Staging
 from kernelet_kv_transfer.transport import Transport
@@ -91,7 +93,7 @@ class Producer:
         """Takes a lease, and says where it is."""
         number = next(self._numbers)
         ids = blocks or tuple(tuple(range(1, -(-tokens // each.block_size) + 1)) for each in self.pages.layouts)
-        lease = Lease(number=number, generation=SECRET, key=key, num_tokens=tokens, block_ids=ids)
+        lease = Lease(number=number, generation=f"{SECRET}{number}", key=key, num_tokens=tokens, block_ids=ids)
         self.leases.add([lease])
         return lease, self.remote(lease)
 
@@ -112,6 +114,28 @@ class Producer:
         return wait_for(self.leases.take_ended)
 
 
+class ShortLived:
+    """A producer whose leases last three beats of its readers, by a clock of its own."""
+
+    def __init__(self, make, monkeypatch, **options):
+        monkeypatch.setattr(renewals, "FIRST", 0.03)
+        self.now = 0.0
+        self.producer = make(seconds=0.09, clock=lambda: self.now, **options)
+        self._renewed = threading.Semaphore(0)
+        renew = self.producer.leases.renew
+        monkeypatch.setattr(self.producer.leases, "renew", lambda *lease: self._renewed.release() or renew(*lease))
+
+    def passes(self):
+        """Time: three leases, a word of whoever wants them in each."""
+        for _ in range(4):
+            self.now += 0.07
+            while self._renewed.acquire(blocking=False):
+                pass  # what was said before
+            for _ in range(2):  # the second came after the first was answered
+                assert self._renewed.acquire(timeout=PATIENCE), "nobody renewed it"
+            assert not self.producer.leases.take_ended()
+
+
 class Consumer:
     """Takes prompts."""
 
@@ -121,11 +145,13 @@ class Consumer:
         self.counts = Counts()
         self.staging = Staging(transport, threads, bytes_for(self.pages.layouts, tokens))
         self.releases = Releases(0, 1, self.counts)
+        self.renewals = Renewals(0, 1)
         self.loads = Loads(
             self.pages,
             transport=transport,
             staging=self.staging,
             releases=self.releases,
+            renewals=self.renewals,
             counts=self.counts,
             rank=0,
             world_size=1,
@@ -139,6 +165,7 @@ class Consumer:
         end = remote.remote_num_tokens - 1 if end is None else end
         ids = blocks or tuple(tuple(range(1, -(-end // each.block_size) + 1)) for each in self.pages.layouts)
         load = Load(transfer=transfer, remote=remote, key=key, start=start, end=end, block_ids=ids)
+        self.renewals.add([remote])
         self.loads.start([load])
         return load
 
@@ -149,6 +176,7 @@ class Consumer:
     def close(self):
         assert self.loads.close(PATIENCE)
         assert self.releases.close(PATIENCE)
+        assert self.renewals.close(PATIENCE)
 
 
 def wait_for(ask):

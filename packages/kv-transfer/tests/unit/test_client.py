@@ -5,7 +5,7 @@ import threading
 
 import msgspec
 import pytest
-from transfer_pairs import KEY
+from transfer_pairs import KEY, SECRET
 
 from kernelet_kv_transfer.client import Connection
 from kernelet_kv_transfer.errors import TransferError
@@ -33,6 +33,16 @@ def test_a_release(make):
     with Connection(remote, 0, 1, 30) as connection:
         connection.release()
     assert producer.leases.take_ended() == {lease.number}
+
+
+def test_leases_are_renewed_at_once(make):
+    producer = make(seconds=7.0)
+    wanted = [producer.lease()[1] for _ in range(3)]
+    producer.leases.release(wanted[1].remote_lease, wanted[1].remote_generation, by_reader=True)
+    guessed = msgspec.structs.replace(wanted[0], remote_generation="guess")
+    with Connection(wanted[0], 0, 1, 30) as connection:
+        renewed = connection.renew([*wanted, guessed])
+    assert (renewed.seconds, renewed.gone) == (7.0, (SECRET + "2", "guess"))
 
 
 def test_other_ranks_and_places_that_are_not_there(make):

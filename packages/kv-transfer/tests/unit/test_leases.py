@@ -44,6 +44,18 @@ def test_a_reader_ends_its_lease(leases):
     assert len(leases) == 1
 
 
+def test_it_lives_while_somebody_wants_it(leases, now):
+    for _ in range(5):
+        now[0] += 9.0
+        assert leases.renew(1, "secret")
+        assert not leases.renew(1, "guess")
+    assert leases.take_ended() == {2}
+    assert leases.renew(3, "secret"), "it may be on its way here"
+    assert not leases.renew(2, "secret")
+    leases.cancel([1, 4])
+    assert not leases.renew(1, "secret") and not leases.renew(4, "secret")
+
+
 @pytest.mark.parametrize(
     "number, generation, key, says",
     [(9, "secret", KEY, "does not exist"), (1, "other", KEY, "does not exist"), (1, "secret", b"other", "not the one")],

@@ -4,7 +4,7 @@ import threading
 
 import msgspec
 import pytest
-from transfer_pairs import PATIENCE, wait_for
+from transfer_pairs import PATIENCE, ShortLived, wait_for
 
 from kernelet.testing.kv_connector.pages import plain_layout, same
 from kernelet_kv_transfer.errors import AbandonedError, TransferError
@@ -193,6 +193,36 @@ def test_a_deadline_ends_a_read_that_never_does(make):
     assert consumer.staging.num_abandoned == 1
     settled.set()
     assert consumer.staging.num_abandoned == 0
+
+
+def test_a_part_that_takes_longer_than_the_lease_renews_it(make, monkeypatch):
+    lived = ShortLived(make, monkeypatch)
+    producer = lived.producer
+    consumer = make.consumer(producer)
+    lease, remote = producer.lease()
+    producer.transport.before = lambda over: lived.passes() if producer.transport.reads == 3 else None
+    load = consumer.load(1, remote)
+    assert consumer.received() == {1: 20}
+    check(producer, consumer, lease, load, 20)
+    assert producer.ended() == {lease.number}
+    wait_for(lambda: not consumer.renewals._owners)
+
+
+def test_a_load_that_waits_for_its_turn_keeps_its_lease(make, monkeypatch):
+    lived = ShortLived(make, monkeypatch)
+    producer = lived.producer
+    consumer = make.consumer(producer, threads=1)
+    loads = [producer.lease() for _ in range(2)]
+    go_on = threading.Event()
+    producer.transport.before = lambda over: go_on.wait(PATIENCE)
+    for transfer, (_, remote) in enumerate(loads):
+        consumer.load(transfer, remote)
+    lived.passes()
+    go_on.set()
+    seen = {}
+    while len(seen) < 2:
+        seen |= consumer.received()
+    assert seen == {0: 20, 1: 20}
 
 
 def test_of_a_window_only_what_is_kept_counts(make):

@@ -91,12 +91,24 @@ def test_a_prompt_is_taken():
     assert [consumer.get_num_new_matched_tokens(decode, 4) for _ in range(3)] == [Ticket(num_tokens=16)] * 3
     consumer.update_state_after_alloc(decode, 8, 4, 19, BLOCKS)
     assert consumer.has_pending_work()
-    (load,) = orders(consumer).loads
+    told = orders(consumer)
+    (load,) = told.loads
+    assert told.renewals == (load.remote,)
     assert (load.transfer, load.start, load.end, load.block_ids) == (8, 4, 19, BLOCKS)
     assert load.key == decode.key(20) and load.remote == remote_of(decode.kv_transfer_params)
     assert consumer.get_num_new_matched_tokens(decode, 4) is None, "a lease is taken once"
     consumer.request_finished(decode, 9, 20, BLOCKS)
     assert not orders(consumer).releases
+
+
+def test_a_request_that_waits_keeps_its_lease_alive():
+    consumer, decode = side("consumer"), request(params=handed_over())
+    consumer.on_new_request(decode)
+    assert consumer.has_pending_work()
+    assert orders(consumer) == Orders(renewals=(remote_of(decode.kv_transfer_params),))
+    assert not consumer.has_pending_work() and orders(consumer) == Orders()
+    consumer.update_state_after_alloc(decode, 8, 4, 19, BLOCKS)
+    assert not orders(consumer).renewals
 
 
 @pytest.mark.parametrize("tokens, computed", [(TOKENS, 20), (TOKENS[:19], 0)])

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import socket
+import time
 
 import pytest
-from transfer_pairs import KEY, SECRET
+from transfer_pairs import KEY
 
 from kernelet_kv_transfer.errors import TransferError
 from kernelet_kv_transfer.messages import (
@@ -13,6 +14,8 @@ from kernelet_kv_transfer.messages import (
     Hello,
     Refused,
     Release,
+    Renew,
+    Renewed,
     Stage,
     Staged,
     Verified,
@@ -116,7 +119,7 @@ def test_a_release_needs_its_secret(producer, talk):
     lease, _ = producer.lease()
     assert talk(Release(number=lease.number, generation="guess")) == Verified()
     assert producer.leases.take_ended() == set()
-    talk(Release(number=lease.number, generation=SECRET))
+    talk(Release(number=lease.number, generation=lease.generation))
     assert producer.leases.take_ended() == {lease.number}
 
 
@@ -132,6 +135,32 @@ def test_over_a_socket_with_strangers_in_between(producer):
         send(peer, claim(lease))
         assert isinstance(receive(peer), Claimed)
     assert producer.ended() == {lease.number}, "who is gone has released its lease"
+
+
+def test_a_reader_is_waited_for_while_its_lease_is_renewed_and_no_longer(make):
+    now = [0.0]
+    producer = make(seconds=0.2, clock=lambda: now[0])
+    lease, _ = producer.lease()
+    with socket.create_connection(("127.0.0.1", producer.server.port), 30) as peer:
+        send(peer, hello(producer))
+        assert isinstance(receive(peer), Welcome)
+        send(peer, claim(lease))
+        assert isinstance(receive(peer), Claimed)
+        for _ in range(3):
+            now[0] += 0.15
+            assert producer.leases.renew(lease.number, lease.generation)
+            time.sleep(0.25)  # its patience with a socket
+        send(peer, Stage(start=0, end=7))
+        assert isinstance(receive(peer), Staged)
+        now[0] += 0.25
+        assert producer.ended() == {lease.number}, "it expires where nobody renews it"
+        assert receive(peer) is None
+
+
+def test_renewing_says_what_is_gone(producer, talk):
+    lease, _ = producer.lease()
+    there, gone, coming = (lease.number, lease.generation), (lease.number, "guess"), (lease.number + 1, "next")
+    assert talk(Renew(leases=(there, gone, coming))) == Renewed(seconds=30.0, gone=("guess",))
 
 
 def test_close_ends_connections(producer):
