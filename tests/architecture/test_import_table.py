@@ -6,7 +6,8 @@ import sys
 
 import pytest
 from every import every
-from workspace import core_modules, distributions, modules
+from packaging.requirements import Requirement
+from workspace import brought, core_modules, distributions, modules
 
 BASE = {"contracts", "config", "errors"}
 PLANES = {"scheduler", "executor", "structured", "text", "cache", "request"} | BASE
@@ -37,6 +38,8 @@ KERNEL_USERS = {
     "kernelet.engine.sandbox.child",
     "kernelet.executor.multiprocess.process",
 }
+CORE_IMPORTS = {"msgspec", "packaging"}
+"""What is loaded when the core has registered."""
 PLUGINS_MAY_USE = BASE | {"hookspecs", "request", "text", "layers", "loading", "sampling", "worker"}
 TORCH_LAYERS = {"worker", "sampling", "layers", "loading"}
 TORCH_SUITES = {
@@ -83,9 +86,13 @@ def test_plugins_use_the_contracts_and_the_torch_folders_only(module):
 
 @every([m for m in modules() if m.path.name == "plugin.py"])
 def test_registration_is_data(module):
-    known = {"kernelet", module.distribution.package} | sys.stdlib_module_names
-    bad = [f"line {item.line}: {item.name}" for item in module.imports if item.name.split(".")[0] not in known]
-    assert not bad, f"{module} names its implementations by string; it imports {bad}"
+    """It may build on data of packages that it requires; none of it imports what the core's registration does not."""
+    required = {Requirement(line).name for line in module.distribution.metadata["dependencies"]}
+    bases = {one.package for one in distributions() if one.metadata["name"] in required}
+    known = {"kernelet", module.distribution.package, *bases, *CORE_IMPORTS} | sys.stdlib_module_names
+    for one in (module, *(other for other in brought(module) if other.distribution.name != "core")):
+        bad = [f"line {item.line}: {item.name}" for item in one.imports if item.name.split(".")[0] not in known]
+        assert not bad, f"{module} names its implementations by string; {one} imports {bad}"
 
 
 @every(core_modules())

@@ -129,6 +129,16 @@ def _torch_modules() -> frozenset[str]:
     return frozenset(found)
 
 
+def brought(module: Module) -> tuple[Module, ...]:
+    """Modules of the workspace that are imported with it, directly or by others."""
+    all_of = {one.name: one for one in modules()}
+    found: set[str] = set()
+    new = {module.name}
+    while new := {name for one in new for name in _loaded_with(all_of[one]) if name in all_of} - found:
+        found |= new
+    return tuple(all_of[name] for name in sorted(found - {module.name}))
+
+
 def _loaded_with(module: Module) -> set[str]:
     """What is imported at once with a module: its own imports and the packages around them."""
     names = {item.name for item in module.imports if not item.annotations_only and not item.in_function}

@@ -162,7 +162,7 @@ _PLANTED: tuple[tuple[str, PlantedDistribution, str], ...] = (
     (
         "imports-torch-to-register",
         plugin(head="import torch\n"),
-        "plugin.py must import kernelet.hookspecs and kernelet.contracts only, not torch",
+        "plain data of kernelet packages that it requires, not torch",
     ),
     (
         "is-slow-to-register",

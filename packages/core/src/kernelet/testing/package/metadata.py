@@ -66,6 +66,7 @@ class Installed:
     def packages(self) -> tuple[str, ...]:
         """Top-level packages that its plugins and its record name."""
         tops = {value.partition(":")[0].partition(".")[0] for value in self.plugins.values()}
+        tops |= {name for name in [self.name.replace("-", "_")] if importlib.util.find_spec(name)}
         for path in self.metadata.files or ():
             if path.suffix == ".py" and len(path.parts) > 1 and path.parts[0].isidentifier():
                 tops.add(path.parts[0])
@@ -87,13 +88,21 @@ class Installed:
         return {str(canonicalize_name(one.name)) for one in self.requirements}
 
     @property
+    def always_required(self) -> list[Requirement]:
+        """What it requires, whichever extra is asked for."""
+        return [one for one in self.requirements if one.marker is None or one.marker.evaluate({"extra": ""})]
+
+    @property
     def core_requirements(self) -> list[Requirement]:
         """How it requires the core, whichever extra is asked for."""
-        return [
-            one
-            for one in self.requirements
-            if canonicalize_name(one.name) == CORE and (one.marker is None or one.marker.evaluate({"extra": ""}))
-        ]
+        return [one for one in self.always_required if canonicalize_name(one.name) == CORE]
+
+    @property
+    def bases(self) -> list[Installed]:
+        """Packages for kernelet that it builds on: it requires them in any case, and they require the core."""
+        names = {str(canonicalize_name(one.name)) for one in self.always_required} - {CORE, self.name}
+        found = [Installed.find(name) for name in sorted(names)]
+        return [one for one in found if one.core_requirements]
 
     @property
     def editable(self) -> bool:

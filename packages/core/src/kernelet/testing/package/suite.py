@@ -146,8 +146,8 @@ class PackageSuite(Suite):
         names = ", ".join(dict.fromkeys(seen.heavy))
         check(
             not seen.heavy,
-            f"plugin.py must import kernelet.hookspecs and kernelet.contracts only, not {names}: put it behind an "
-            "import string",
+            "plugin.py must import kernelet.hookspecs, kernelet.contracts and plain data of kernelet packages that it "
+            f"requires, not {names}: put it behind an import string",
         )
 
     def test_loads(self, seen: Facts) -> None:
@@ -231,7 +231,7 @@ def look(installed: Installed, capabilities: PackageCapabilities) -> Facts:
     found = call_fresh(
         "kernelet.testing.registration.probe:look",
         list(installed.plugins),
-        list(installed.packages),
+        [package for one in (installed, *installed.bases) for package in one.packages],
         sorted(capabilities.device_modules),
     )
     return msgspec.convert(found, Facts)

@@ -81,7 +81,7 @@ def look(plugins: Sequence[str], packages: Sequence[str], absent: Sequence[str])
 
     Args:
         plugins: Names of plugins of one distribution.
-        packages: Its top-level packages.
+        packages: Its top-level packages, and those of packages for kernelet that it builds on.
         absent: Modules that need not be here.
     """
     facts = Facts()

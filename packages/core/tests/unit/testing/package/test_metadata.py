@@ -6,7 +6,7 @@ import pytest
 
 from kernelet.testing.package.faults import GOOD, PACKAGE
 from kernelet.testing.package.metadata import Installed, sha256
-from kernelet.testing.planter import plant
+from kernelet.testing.planter import PlantedDistribution, plant
 from kernelet.testing.verdict import ConformanceError
 
 
@@ -30,6 +30,17 @@ def test_what_it_says_of_itself(install):
     assert [str(one.specifier) for one in found.core_requirements] == [">=0.1"]
     assert not found.editable
     assert not found.is_core
+
+
+def test_what_it_builds_on(install, tmp_path):
+    """Packages for kernelet that it requires in any case; their packages are found without plugins and records too."""
+    needs = ("kernelet-core>=0.1", "acme-base>=1", "numpy>=1", "acme-extra; extra == 'more'")
+    found = install(requires=needs)
+    plant(tmp_path, PlantedDistribution(name="acme-base", files={"acme_base/__init__.py": ""}, entry_points={}))
+    assert [one.name for one in found.bases] == ["acme-base"]
+    assert found.bases[0].packages == ("acme_base",)
+    (tmp_path / "acme_base-1.0.dist-info" / "RECORD").write_text("")
+    assert found.bases[0].packages == ("acme_base",)
 
 
 def test_what_is_there(install, tmp_path):
