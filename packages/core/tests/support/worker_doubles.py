@@ -10,13 +10,25 @@ import numpy as np
 import torch
 
 from kernelet.cache.sizing import plan_cache
-from kernelet.config import CacheConfig, EngineConfig, ModelConfig, PluginsConfig, SchedulerConfig
+from kernelet.config import CacheConfig, EngineConfig, GraphConfig, ModelConfig, PluginsConfig, SchedulerConfig
 from kernelet.contracts.attention import Attention, AttentionOffer, AttentionSpec
 from kernelet.contracts.cache import FullAttentionSpec, SlidingWindowSpec
 from kernelet.contracts.executor import NewRequest, SamplePlan, ScheduledRequest, StepPlan, WorkerContext
+from kernelet.contracts.graphs import CapturesDecode
 from kernelet.contracts.model import Hidden, ModelArchitectureOffer, ModelInfo, WeightFormatOffer, WeightReader
-from kernelet.contracts.platform import Capabilities, Device, MemoryInfo, PlatformChoice, PlatformOffer, SharesHost
+from kernelet.contracts.platform import (
+    Capabilities,
+    Device,
+    MeasuresMemory,
+    MemoryInfo,
+    MovesWeights,
+    PlatformChoice,
+    PlatformOffer,
+    RecordsEvents,
+    SharesHost,
+)
 from kernelet.contracts.sampling import SamplerParams
+from kernelet.testing.platform.op_graph import record
 from kernelet.testing.plugin_view import FixedPlugins
 from kernelet.worker.worker import ModelWorker
 
@@ -83,6 +95,40 @@ class PlainAttention(Attention):
                 keys, values = torch.stack(seen).unbind(1)
                 out[token] = dense(query[token], keys, values, self.spec.scale)
         return out
+
+
+class RecordedAttention(PlainAttention, CapturesDecode):
+    """Also in tensors alone, for steps that are recorded: all rows at once, masked."""
+
+    def decode_metadata(self, num_requests, num_blocks, device):
+        return SimpleNamespace(
+            slots=torch.zeros(num_requests, dtype=torch.int64),
+            table=torch.zeros(num_requests, num_blocks, dtype=torch.int64),
+            lengths=torch.ones(num_requests, dtype=torch.int64),
+        )
+
+    def refill(self, metadata, batch):
+        metadata.slots.copy_(torch.from_numpy(batch.slot_mapping))
+        metadata.table.copy_(torch.from_numpy(batch.block_table))
+        metadata.lengths.copy_(torch.from_numpy(batch.seq_lens))
+
+    def write_kv(self, key, value, cache, metadata):
+        if not isinstance(metadata, SimpleNamespace):
+            return super().write_kv(key, value, cache, metadata)
+        flat = cache.view(-1, *cache.shape[2:])
+        return flat.index_copy_(0, metadata.slots, torch.stack([key, value], 1))
+
+    def forward(self, query, cache, metadata, sinks=None):
+        if not isinstance(metadata, SimpleNamespace):
+            return super().forward(query, cache, metadata, sinks)
+        keys, values = cache[metadata.table].flatten(1, 2).unbind(2)
+        position = torch.arange(keys.shape[1])
+        seen = position < metadata.lengths[:, None]
+        if self.spec.window is not None:
+            seen &= position >= metadata.lengths[:, None] - self.spec.window
+        scores = torch.einsum("rhd,rthd->rht", query, keys) * self.spec.scale
+        weights = scores.masked_fill(~seen[:, None], -torch.inf).softmax(-1)
+        return torch.einsum("rht,rthd->rhd", weights, values)
 
 
 def dense(query, keys, values, scale):
@@ -232,7 +278,7 @@ class TinyPlugins(FixedPlugins):
         super().__init__([*offers, *more], given | targets, plugin="tiny")
 
 
-def engine_config(folder, *, max_num_seqs=4, max_model_len=64, processors=()):
+def engine_config(folder, *, max_num_seqs=4, max_model_len=64, processors=(), graphs=None):
     return EngineConfig(
         model=ModelConfig(
             model="tiny",
@@ -248,7 +294,52 @@ def engine_config(folder, *, max_num_seqs=4, max_model_len=64, processors=()):
         cache=CacheConfig(block_size=BLOCK, memory_bytes=1 << 18),
         scheduler=SchedulerConfig(max_num_seqs=max_num_seqs, max_num_batched_tokens=32),
         plugins=PluginsConfig(logits_processors=processors),
+        graphs=graphs or GraphConfig(),
     )
+
+
+class GraphDevice(PlainDevice, RecordsEvents, MeasuresMemory, MovesWeights):
+    """Records graphs of torch's operations, and can do all that a device with its own memory can."""
+
+    PEAK = 1 << 20
+
+    def copy_async(self, source, destination):
+        self.calls.append("copy")
+        super().copy_async(source, destination)
+
+    def record(self):
+        return lambda: self.calls.append("wait")
+
+    def reset_peak(self):
+        self.calls.append("reset peak")
+
+    def peak(self):
+        return self.PEAK
+
+    def capture(self, fn):
+        self.calls.append("capture")
+        graph = record(fn)
+
+        def replay():
+            self.calls.append("replay")
+            graph()
+
+        return replay
+
+    def offload(self, tensors):
+        kept = [tensor.clone() for tensor in tensors]
+        for tensor in tensors:
+            tensor.fill_(torch.nan)
+        self.calls.append(f"offload {len(tensors)}")
+
+        def bring_back():
+            for tensor, values in zip(tensors, kept, strict=True):
+                tensor.copy_(values)
+
+        return bring_back
+
+    def release(self):
+        self.calls.append("release")
 
 
 class SharingDevice(PlainDevice, SharesHost):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kernelet.config.cache import CacheConfig
 from kernelet.config.engine import EngineConfig
+from kernelet.config.graphs import GraphConfig
 from kernelet.config.health import HealthConfig
 from kernelet.config.kv import KVTransferConfig
 from kernelet.config.kv_events import KVEventsConfig
@@ -16,6 +17,7 @@ from kernelet.config.structured import StructuredConfig
 __all__ = [
     "CacheConfig",
     "EngineConfig",
+    "GraphConfig",
     "HealthConfig",
     "KVEventsConfig",
     "KVTransferConfig",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kernelet.config.cache import CacheConfig
+from kernelet.config.graphs import GraphConfig
 from kernelet.config.health import HealthConfig
 from kernelet.config.kv import KVTransferConfig
 from kernelet.config.kv_events import KVEventsConfig
@@ -28,3 +29,4 @@ class EngineConfig:
     kv_transfer: KVTransferConfig = field(default_factory=KVTransferConfig)
     structured: StructuredConfig = field(default_factory=StructuredConfig)
     kv_events: KVEventsConfig = field(default_factory=KVEventsConfig)
+    graphs: GraphConfig = field(default_factory=GraphConfig)

@@ -169,7 +169,11 @@ class Device(ABC):
         return None
 
     def capture(self, fn: Callable[[], None]) -> Callable[[], None] | None:
-        """Records ``fn`` as a graph and returns its replay; None where graphs do not exist."""
+        """Records ``fn`` as a graph and returns its replay; None where graphs do not exist.
+
+        Args:
+            fn: Was called before, so that all is compiled. A device may record its launches without computing them.
+        """
         return None
 
     def close(self) -> None:
@@ -186,6 +190,43 @@ class SharesHost(ABC):
         Args:
             local_size: How many: what they share (processors, memory) is divided by it.
         """
+
+
+class RecordsEvents(ABC):
+    """A ``Device`` that computes while the host goes on. Since platform 1.4."""
+
+    @abstractmethod
+    def record(self) -> Callable[[], None]:
+        """Marks what was launched so far; what is returned waits for that, and not for later work."""
+
+
+class MeasuresMemory(ABC):
+    """A ``Device`` that knows how much was taken at once: a worker runs its largest step to see. Since platform 1.4."""
+
+    @abstractmethod
+    def reset_peak(self) -> None:
+        """Begins to measure."""
+
+    @abstractmethod
+    def peak(self) -> int:
+        """Bytes that tensors took at once at most since then, beyond those that they took when it began."""
+
+
+class MovesWeights(ABC):
+    """A ``Device`` whose memory is its own, so that weights can sleep in the host's. Since platform 1.4."""
+
+    @abstractmethod
+    def offload(self, tensors: Sequence[Any]) -> Callable[[], None]:
+        """Moves tensors to the host and frees what they took; what is returned brings them back, bit by bit.
+
+        Args:
+            tensors: Some may look at the same memory. They are the same objects afterwards, and may not be used before
+                they are back.
+        """
+
+    @abstractmethod
+    def release(self) -> None:
+        """Gives memory that no tensor needs back to the system: others may take it."""
 
 
 @dataclass(frozen=True, kw_only=True)

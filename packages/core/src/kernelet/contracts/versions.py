@@ -32,8 +32,8 @@ class ApiVersion(NamedTuple):
 
 API_VERSIONS = MappingProxyType(
     {
-        "lifecycle": ApiVersion(1, 2),
-        "platform": ApiVersion(1, 3),
+        "lifecycle": ApiVersion(1, 3),
+        "platform": ApiVersion(1, 4),
         "attention": ApiVersion(1, 4),
         "op": ApiVersion(1, 4),
         "cache": ApiVersion(2, 2),

@@ -14,6 +14,7 @@ import msgspec
 from kernelet.config import (
     CacheConfig,
     EngineConfig,
+    GraphConfig,
     HealthConfig,
     ModelConfig,
     ParallelConfig,
@@ -388,4 +389,5 @@ def engine_config(model: ModelConfig, options: EngineOptions, endpoints: Sequenc
         health=HealthConfig(silence_timeout=options.engine_silence_timeout, step_timeout=options.engine_step_timeout),
         structured=structured_config(options),
         kv_events=kv_events(options),
+        graphs=GraphConfig(enforce_eager=options.enforce_eager, max_capture_size=options.max_graph_capture_size),
     )

@@ -77,6 +77,10 @@ class EngineOptions:
     eviction_policy: str | None = option(None, Kind.TEXT, "name of the policy that gives up cached prefixes")
     max_num_seqs: int = option(64, Kind.INTEGER, "requests in a step at most", minimum=1)
     max_num_batched_tokens: int = option(2048, Kind.INTEGER, "tokens in a step at most", minimum=1)
+    enforce_eager: bool = option(False, Kind.FLAG, "record no decode steps to replay them, where the platform could")
+    max_graph_capture_size: int = option(
+        256, Kind.INTEGER, "requests of a decode step that is recorded and replayed at most", minimum=1
+    )
     scheduling_policy: str | None = option(None, Kind.TEXT, "order of requests: fcfs, priority, or a plugin's")
     tensor_parallel_size: int = option(1, Kind.INTEGER, "ranks that share each layer", minimum=1)
     distributed_executor_backend: str | None = option(None, Kind.TEXT, "name of the executor that launches workers")

@@ -1,4 +1,4 @@
-"""A progress bar in bytes on standard error, and nothing where that is no terminal."""
+"""A progress bar on standard error, and nothing where that is no terminal."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ if TYPE_CHECKING:
 
 
 class Progress:
-    """Shows how many bytes of a known total are done. A context manager.
+    """Shows how much of a known total is done. A context manager.
 
     Args:
         label: What is going on.
-        total: Bytes in all.
+        total: Bytes in all, or things.
         stream: Where it is drawn; standard error by default.
+        counts: They are things, not bytes.
     """
 
-    def __init__(self, label: str, total: int, stream: TextIO | None = None) -> None:
+    def __init__(self, label: str, total: int, stream: TextIO | None = None, *, counts: bool = False) -> None:
         stream = stream or sys.stderr
-        self._bar = _bar(stream) if stream.isatty() else None
+        self._bar = _bar(stream, counts=counts) if stream.isatty() else None
         self._task = self._bar.add_task(label, total=total) if self._bar else None
         self.done = 0
 
@@ -36,17 +37,25 @@ class Progress:
         if self._bar:
             self._bar.stop()
 
-    def advance(self, nbytes: int) -> None:
-        """More bytes are done."""
-        self.done += nbytes
+    def advance(self, more: int) -> None:
+        """More is done."""
+        self.done += more
         if self._bar and self._task is not None:
-            self._bar.advance(self._task, nbytes)
+            self._bar.advance(self._task, more)
 
 
-def _bar(stream: TextIO) -> RichProgress:
+def _bar(stream: TextIO, *, counts: bool) -> RichProgress:
     """A bar on a terminal; only there is the library that draws it imported."""
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    done = MofNCompleteColumn() if counts else DownloadColumn()
+    columns = (TextColumn("{task.description}"), BarColumn(), done, TimeRemainingColumn())
     return Progress(*columns, console=Console(file=stream), transient=True)

@@ -107,6 +107,11 @@ class KVCaches:
             for index, (group, attention) in enumerate(self._sets)
         }
 
+    @property
+    def sets(self) -> Sequence[tuple[int, Attention]]:
+        """By index of metadata: the cache group, and the attention that builds it for all layers of the set."""
+        return self._sets
+
     def copy(self, copies: Sequence[BlockCopy]) -> None:
         """Copies blocks in all layers of their group; every source is read before any destination is written."""
         for group, caches in self._caches.items():

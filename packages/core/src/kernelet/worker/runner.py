@@ -16,6 +16,7 @@ from kernelet.contracts.sampling import TokenLogprobs
 from kernelet.layers.context import SINGLE_RANK, TensorParallel
 from kernelet.sampling.sampler import Outcome, Sampler
 from kernelet.worker.batch import BatchState, HeldRequest
+from kernelet.worker.graphs import DecodeGraphs
 from kernelet.worker.inputs import StepArrays, build_inputs
 from kernelet.worker.kv_cache import KVCaches
 from kernelet.worker.kv_transfer.transfer import KVTransfer
@@ -62,6 +63,7 @@ class ModelRunner:
 
     Attributes:
         kv_transfer: KV connectors, called in each step; None: there are none.
+        graphs: Recorded decode steps; None: every step is launched.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class ModelRunner:
         self._batch = batch
         self._device = device
         self.kv_transfer: KVTransfer | None = None
+        self.graphs: DecodeGraphs | None = None
 
     @torch.inference_mode()
     def execute(self, plan: StepPlan) -> PendingStep:
@@ -99,7 +102,7 @@ class ModelRunner:
                 work.append((held, entry))
         if work:
             arrays = build_inputs(self._batch, work)
-            states = self.forward(arrays) if kv is None else kv.around(partial(self.forward, arrays))
+            states = self._states(arrays)
             pending.pooled = pool(work, arrays.query_start_loc, states)
             self._prompt_logprobs(pending, work, arrays, states)
             self._logits(pending, work, arrays, states)
@@ -115,6 +118,15 @@ class ModelRunner:
             attention=self._caches.build_metadata(arrays.groups),
         )
         return self._model.forward(inputs).states
+
+    def _states(self, arrays: StepArrays) -> Tensor:
+        graphs, kv = self.graphs, self.kv_transfer
+        key = None if graphs is None else graphs.key_of(arrays)
+        if graphs is None or key is None:
+            return self.forward(arrays) if kv is None else kv.around(partial(self.forward, arrays))
+        if kv is None:
+            return graphs.forward(key, arrays)
+        return kv.around(partial(graphs.forward, key, arrays), whole=True)
 
     @torch.inference_mode()
     def sample(self, pending: PendingStep, plan: SamplePlan) -> StepResult:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+import io
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
 
-import numpy as np
 import torch
 
-from kernelet.contracts.attention import Attention, AttentionBatch
+from kernelet.contracts.attention import Attention
 from kernelet.contracts.cache import CacheConfigPlan, FullAttentionSpec, SlidingWindowSpec
 from kernelet.contracts.executor import (
     Control,
@@ -25,23 +26,26 @@ from kernelet.contracts.executor import (
 )
 from kernelet.contracts.inspection import Inspect, Inspection
 from kernelet.contracts.kv_start import KVStart, KVStarted
-from kernelet.contracts.platform import Device, PlatformOffer, SharesHost
+from kernelet.contracts.platform import Device, MeasuresMemory, MovesWeights, PlatformOffer, SharesHost
 from kernelet.errors import PluginError
 from kernelet.layers.context import SINGLE_RANK
+from kernelet.loading.progress import Progress
 from kernelet.sampling.custom import NamedProcessor
 from kernelet.sampling.sampler import Sampler
 from kernelet.worker.batch import BatchState
-from kernelet.worker.inputs import StepArrays
+from kernelet.worker.dummy import dummy_arrays
+from kernelet.worker.graphs import CAPTURED, DecodeGraphs, graph_plan
 from kernelet.worker.inspection import inspect_model
 from kernelet.worker.kv_cache import KVCaches
 from kernelet.worker.kv_quantization import make_kv_quantization
 from kernelet.worker.kv_transfer.transfer import KVTransfer, make_kv_transfer
-from kernelet.worker.memory import activation_bytes
+from kernelet.worker.memory import activation_bytes, measured_bytes
 from kernelet.worker.model import LoadedModel, load_model
 from kernelet.worker.processors import make_processors
 from kernelet.worker.ranks import join_ranks
 from kernelet.worker.runner import ModelRunner, PendingStep
 from kernelet.worker.sampling_op import select_sampling_ops
+from kernelet.worker.sleeping import tensors_of
 from kernelet.worker.steps import StepThread
 
 
@@ -66,6 +70,7 @@ class ModelWorker(Worker, Sleep, TransfersKV, Inspect):
         self._parallel = SINGLE_RANK
         self._processors: tuple[NamedProcessor, ...] = ()
         self._kv_transfer: KVTransfer | None = None
+        self._bring_back: Callable[[], None] | None = None
 
     def init_device(self) -> None:
         self._thread.run(self._device.init)
@@ -89,6 +94,8 @@ class ModelWorker(Worker, Sleep, TransfersKV, Inspect):
         self._layers = tuple(self._loaded.model.attention_layers())
         self._attention: dict[str, Attention] = self._caches.select(self._layers)
         quantization.set_scales(self._layers, self._attention, self._loaded.cache_scales, warn=not self._parallel.rank)
+        features = self._context.platform.capabilities.features
+        self._graph_plan = graph_plan(self._config, features, self._caches.plans, self._attention)
 
     def get_kv_cache_spec(self) -> dict[str, FullAttentionSpec | SlidingWindowSpec]:
         return self._caches.specs(self._layers)
@@ -96,10 +103,17 @@ class ModelWorker(Worker, Sleep, TransfersKV, Inspect):
     def determine_available_memory(self) -> int:
         """What the device has left now that weights are loaded, less the largest step's activations.
 
-        Pages of mapped files count as free where they are looked up, and are in use all the same.
+        Those are measured where the device can. Pages of mapped files count as free where they are looked up, and are
+        in use all the same.
         """
-        used = self._loaded.mapped_bytes + activation_bytes(self._loaded.model, self._config)
-        return max(0, self._device.memory().free - used)
+        free = self._device.memory().free
+        return max(0, free - self._loaded.mapped_bytes - self._thread.run(self._activation_bytes))
+
+    def _activation_bytes(self) -> int:
+        model, device = self._loaded.model, self._device
+        if not isinstance(device, MeasuresMemory):
+            return activation_bytes(model, self._config)
+        return measured_bytes(device, self._config, model, self._caches, self._layers, self._attention)
 
     def initialize_from_config(self, cache: CacheConfigPlan) -> None:
         self._cache_plan = cache
@@ -111,29 +125,24 @@ class ModelWorker(Worker, Sleep, TransfersKV, Inspect):
         self._runner = ModelRunner(
             self._loaded.model, self._caches, sampler, batch, self._device.tensor_device, self._parallel
         )
-        self._num_groups = len(cache.groups)
+        self._block_sizes = tuple(group.spec.block_size for group in cache.groups)
 
     def compile_or_warm_up_model(self) -> None:
         self._thread.run(self._warm_up)
+        self._thread.run(self._capture)
 
     def _warm_up(self) -> None:
-        """One token through the model, in block 1, which is nobody's yet: libraries make their kernels at first use."""
-        size = self._config.cache.block_size
-        group = AttentionBatch(
-            query_start_loc=np.array([0, 1], dtype=np.int32),
-            seq_lens=np.array([1], dtype=np.int32),
-            block_table=np.array([[1]], dtype=np.int32),
-            slot_mapping=np.array([size], dtype=np.int64),
-        )
-        arrays = StepArrays(
-            token_ids=np.zeros(1, dtype=np.int64),
-            positions=np.zeros(1, dtype=np.int64),
-            query_start_loc=np.array([0, 1], dtype=np.int64),
-            groups=(group,) * self._num_groups,
-        )
+        """One token through the model, in a block that is nobody's yet: libraries make their kernels at first use."""
         with torch.inference_mode():
-            self._loaded.model.compute_logits(self._runner.forward(arrays))
+            self._loaded.model.compute_logits(self._runner.forward(dummy_arrays([1], self._block_sizes)))
         self._device.synchronize()
+
+    def _capture(self) -> None:
+        if self._graph_plan is None or self._graph_plan.choice != CAPTURED:
+            return
+        graphs = DecodeGraphs(self._device, self._loaded.model, self._caches, self._block_sizes, self._config)
+        graphs.capture(Progress("", 0, io.StringIO()) if self._parallel.rank else None)  # one bar is enough
+        self._runner.graphs = graphs
 
     def get_plan(self) -> EnginePlan:
         model = self._config.model
@@ -142,7 +151,7 @@ class ModelWorker(Worker, Sleep, TransfersKV, Inspect):
             row=self._loaded.row,
             dtype=model.dtype,
             platform=self._context.platform.name,
-            layers=(*self._loaded.plans, *self._sampling_plans, *self._caches.plans),
+            layers=(*self._loaded.plans, *self._sampling_plans, *self._caches.plans, *filter(None, [self._graph_plan])),
             max_model_len=model.max_model_len,
             weight_bytes=self._loaded.weight_bytes,
             quantization=model.quantization or "",
@@ -190,13 +199,24 @@ class ModelWorker(Worker, Sleep, TransfersKV, Inspect):
         self._caches.release(self._layers, self._attention)
         self._processors = ()
         del self._runner
+        device = self._device
         if level > 1:
             del self._loaded, self._layers, self._attention, self._caches, self._sampling
+        elif isinstance(device, MovesWeights):
+            own = (self._plugins, self._context, self._config)
+            self._bring_back = device.offload(tensors_of(self._loaded.model, device.tensor_device, own))
+        if isinstance(device, MovesWeights):
+            gc.collect()
+            device.release()
 
     def wake_up(self) -> None:
-        if not hasattr(self, "_loaded"):
+        if self._bring_back is not None:
+            self._bring_back()
+            self._bring_back = None
+        elif not hasattr(self, "_loaded"):
             self.load_model()
         self.initialize_from_config(self._cache_plan)
+        self._thread.run(self._capture)
 
     def control(self, plugin: str, name: str, payload: bytes) -> Sequence[bytes]:
         called = [one.processor for one in self._processors if one.plugin == plugin]

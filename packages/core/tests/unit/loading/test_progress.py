@@ -25,3 +25,10 @@ def test_a_terminal_sees_label_and_bytes():
         progress.advance(2000)
     assert "loading" in stream.getvalue()
     assert "kB" in stream.getvalue()
+
+
+def test_things_are_counted():
+    stream = Terminal()
+    with Progress("recording", 7, stream, counts=True) as progress:
+        progress.advance(3)
+    assert "3/7" in stream.getvalue()

@@ -3,10 +3,11 @@ from __future__ import annotations
 import dataclasses
 
 import torch
-from worker_doubles import engine_config
+from worker_doubles import GraphDevice, TinyPlugins, engine_config, worker_context
 
 from kernelet.layers.weights import Layer, Shard, Weight
-from kernelet.worker.memory import COPIES, LOGITS_COPIES, activation_bytes
+from kernelet.worker.memory import COPIES, LOGITS_COPIES, activation_bytes, sampling_bytes
+from kernelet.worker.worker import ModelWorker
 
 
 class Wide(Layer):
@@ -49,3 +50,29 @@ def test_narrow_dtypes_count_as_float32(tmp_path):
     config = engine_config(tmp_path)
     model = dataclasses.replace(config.model, dtype="bfloat16")
     assert bytes_of(dataclasses.replace(config, model=model)) == LOGITS_COPIES * 4 * 48 * 4
+
+
+def loaded(folder, plugins):
+    worker = ModelWorker(worker_context(folder, plugins, max_model_len=12))
+    worker.init_device()
+    worker.load_model()
+    return worker
+
+
+def test_a_device_that_measures_runs_the_largest_step(tmp_path):
+    worker = loaded(tmp_path, TinyPlugins(device=GraphDevice))
+    model, device = worker._loaded.model, worker._device
+    available = worker.determine_available_memory()
+    assert model.passes == [32]  # tokens of a step, of requests of up to 12
+    assert device.calls[-2:] == ["reset peak", "synchronize"]
+    assert available == device.memory().free - GraphDevice.PEAK - sampling_bytes(worker._config)
+    assert all(layer.bound[1] is None for layer in model.layers)
+    assert worker._caches.sets == []
+    worker.shutdown()
+
+
+def test_a_device_that_does_not_measure_computes_nothing(tmp_path):
+    worker = loaded(tmp_path, TinyPlugins())
+    worker.determine_available_memory()
+    assert worker._loaded.model.passes == []
+    worker.shutdown()

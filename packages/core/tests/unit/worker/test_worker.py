@@ -5,7 +5,7 @@ import gc
 import weakref
 
 import pytest
-from worker_doubles import PlainDevice, SharingDevice, TinyPlugins, prompt_of, true_greedy, worker_context
+from worker_doubles import GraphDevice, PlainDevice, SharingDevice, TinyPlugins, prompt_of, true_greedy, worker_context
 
 from kernelet.contracts.executor import Control, SamplePlan, StepPlan
 from kernelet.contracts.sampling import LogitsProcessor, LogitsProcessorOffer
@@ -145,3 +145,27 @@ def test_it_sleeps_and_wakes_up_as_it_was(driver, level):
         driver.run({"b": None})
     assert driver.requests["b"].tokens == driver.requests["a"].tokens
     assert len(driver.requests["b"].tokens) == len(prompt) + 3
+
+
+def test_weights_of_a_device_with_its_own_memory_sleep_on_the_host(make):
+    driver = make(plugins=TinyPlugins(device=GraphDevice))
+    prompt = prompt_of(3, 9)
+    worker, model = driver.worker, driver.worker._loaded.model
+    truth = true_greedy(model, prompt, 2)
+    del worker._device.calls[:]
+    worker.sleep(1)
+    assert worker._device.calls == ["offload 4", "release"]  # the table, two layers, and what these are views of
+    worker.wake_up()
+    assert worker._loaded.model is model
+    driver.add("a", prompt)
+    driver.run({"a": None})
+    driver.run({"a": None})
+    assert driver.output("a") == truth
+
+
+def test_weights_that_are_given_up_are_not_moved(make):
+    worker = make(plugins=TinyPlugins(device=GraphDevice)).worker
+    del worker._device.calls[:]
+    worker.sleep(2)
+    assert worker._device.calls == ["release"]
+    worker.wake_up()

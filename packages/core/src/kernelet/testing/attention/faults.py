@@ -18,6 +18,7 @@ from kernelet.testing.attention.exchange_faults import EXCHANGE_PLANTED
 from kernelet.testing.attention.kept import FORMS
 from kernelet.testing.attention.kept_faults import KEPT_PLANTED
 from kernelet.testing.attention.layers import AttentionCapabilities
+from kernelet.testing.attention.recorded_faults import RECORDED_PLANTED
 from kernelet.testing.attention.reference import SlowAttention, attend
 from kernelet.testing.attention.suite import AttentionSuite
 from kernelet.testing.faults import Fault
@@ -289,6 +290,9 @@ _PLANTED: tuple[tuple[str, type[Any], str], ...] = (
 
 FAULTS = tuple(
     Fault(name=name, suite=suite_of(attention, forms), says=says)
-    for planted, forms in ((_PLANTED, ()), (KEPT_PLANTED, FORMS), (EXCHANGE_PLANTED, FORMS))
+    for planted, forms in (
+        *((_PLANTED, ()), (RECORDED_PLANTED, ())),
+        *((KEPT_PLANTED, FORMS), (EXCHANGE_PLANTED, FORMS)),
+    )
     for name, attention, says in planted
 )

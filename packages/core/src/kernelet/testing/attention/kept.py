@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from kernelet.contracts.attention import AttentionBatch, AttentionSpec
-from kernelet.contracts.cache import NULL_BLOCK, FullAttentionSpec
+from kernelet.contracts.cache import FullAttentionSpec
 from kernelet.contracts.kv_pages import KVRegion
 from kernelet.contracts.offer import Settings
 from kernelet.testing.attention.reference import NO_SETTINGS, SlowAttention
@@ -135,11 +135,9 @@ class SlowKept(SlowAttention):
         if not self.spec.cache_form:
             super().write_kv(key, value, cache, metadata)
             return
-        blocks, offsets = np.divmod(metadata.slot_mapping, self.spec.block_size)
-        if (blocks == NULL_BLOCK).any():
-            raise ValueError("a slot of this step is in the null block")
-        for index, rows in enumerate((key, value)):
-            elements, scales = self.encode(rows, self.scales[index])
+        rows, blocks, offsets = self.slots(metadata)
+        for index, vectors in enumerate((key, value)):
+            elements, scales = self.encode(vectors[rows], self.scales[index])
             cache[0][index][blocks, offsets] = to_bits(elements, self.spec.cache_dtype)
             if self.spec.cache_scales == "token_head":
                 cache[1][index][blocks, offsets] = scales

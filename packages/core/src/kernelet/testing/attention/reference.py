@@ -11,6 +11,7 @@ from torch import Tensor
 
 from kernelet.contracts.attention import Attention, AttentionBatch, AttentionSpec
 from kernelet.contracts.cache import NULL_BLOCK, FullAttentionSpec
+from kernelet.contracts.graphs import CapturesDecode
 from kernelet.contracts.kv_pages import KVRegion
 from kernelet.contracts.offer import Settings
 
@@ -48,7 +49,11 @@ def attend(query: Tensor, key: Tensor, value: Tensor, spec: AttentionSpec, sinks
     return torch.einsum("hqk,khd->qhd", weights, value)
 
 
-class SlowAttention(Attention):
+class RecordedBatch(AttentionBatch):
+    """Metadata of decode steps: arrays that stay where they are. Rows whose slot is 0 are nobody's."""
+
+
+class SlowAttention(Attention, CapturesDecode):
     """Gathers what the queries of one request see, block by block, and attends; then the next request.
 
     Raises:
@@ -95,16 +100,38 @@ class SlowAttention(Attention):
     def build_metadata(self, batch: AttentionBatch, device: Any) -> AttentionBatch:
         return batch
 
+    def decode_metadata(self, num_requests: int, num_blocks: int, device: Any) -> RecordedBatch:
+        return RecordedBatch(
+            query_start_loc=np.arange(num_requests + 1, dtype=np.int32),
+            seq_lens=np.ones(num_requests, dtype=np.int32),
+            block_table=np.zeros((num_requests, num_blocks), dtype=np.int32),
+            slot_mapping=np.zeros(num_requests, dtype=np.int64),
+        )
+
+    def refill(self, metadata: RecordedBatch, batch: AttentionBatch) -> None:
+        metadata.seq_lens[:] = batch.seq_lens
+        metadata.block_table[:] = batch.block_table
+        metadata.slot_mapping[:] = batch.slot_mapping
+
     def write_kv(self, key: Tensor, value: Tensor, cache: Tensor, metadata: AttentionBatch) -> None:
-        blocks, offsets = np.divmod(metadata.slot_mapping, self.spec.block_size)
+        rows, blocks, offsets = self.slots(metadata)
+        cache[0][blocks, offsets] = key[rows]
+        cache[1][blocks, offsets] = value[rows]
+
+    def slots(self, metadata: AttentionBatch) -> tuple[Any, np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """Rows of the step that are somebody's; block and offset of each."""
+        slots = metadata.slot_mapping
+        rows = np.flatnonzero(slots) if isinstance(metadata, RecordedBatch) else slice(None)
+        blocks, offsets = np.divmod(slots[rows], self.spec.block_size)
         if (blocks == NULL_BLOCK).any():
             raise ValueError("a slot of this step is in the null block")
-        cache[0][blocks, offsets] = key
-        cache[1][blocks, offsets] = value
+        return rows, blocks, offsets
 
     def forward(self, query: Tensor, cache: Tensor, metadata: AttentionBatch, sinks: Tensor | None = None) -> Tensor:
-        result = torch.empty_like(query)
+        result = torch.zeros_like(query)
         for row, length in enumerate(metadata.seq_lens.tolist()):
+            if isinstance(metadata, RecordedBatch) and not metadata.slot_mapping[row]:
+                continue
             start, stop = metadata.query_start_loc[row : row + 2].tolist()
             key, value = self.seen(cache, metadata.block_table[row], length, stop - start)
             result[start:stop] = self.attend(query[start:stop], key, value, sinks)

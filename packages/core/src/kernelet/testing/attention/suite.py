@@ -21,6 +21,7 @@ from kernelet.testing.attention.kept import FORMS, changes_of
 from kernelet.testing.attention.kept_tests import KeptTests
 from kernelet.testing.attention.layers import WINDOW, AttentionCapabilities, Layers
 from kernelet.testing.attention.pages import storages_of
+from kernelet.testing.attention.recorded_tests import RecordedTests
 from kernelet.testing.attention.steps import (
     Counts,
     PagedRequests,
@@ -49,7 +50,7 @@ MIXED: Sequence[Counts] = (
 """Prompts, chunks and decodes in one batch, longer than a window and than two blocks."""
 
 
-class AttentionSuite(ExtremesTests, KeptTests, ExchangeTests):
+class AttentionSuite(ExtremesTests, KeptTests, ExchangeTests, RecordedTests):
     """Fixtures ``offered``: ``find_offer("acme_kernelet.plugin", AttentionOffer)``; ``device``: for torch.device."""
 
     capabilities: ClassVar[AttentionCapabilities] = AttentionCapabilities()

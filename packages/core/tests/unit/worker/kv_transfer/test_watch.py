@@ -80,3 +80,20 @@ def test_a_layer_that_spoke_not_in_the_first_pass_is_not_called_twice(layers):
     watch.attach(lambda: run(layers[1:]))
     watch.around(lambda: run(layers))
     assert sides.calls.count(("wait", "a")) == sides.calls.count(("save", "a")) == 1
+
+
+def test_a_replayed_pass_is_called_around(layers):
+    sides = Sides()
+    watch = Watch(sides, layers)
+    watch.attach(lambda: run(layers))
+    everywhere = [(what, name) for what in ("wait", "save") for name in "abcd"]
+    assert watch.around(lambda: "replayed", whole=True) == "replayed"
+    assert sides.calls == everywhere
+    sides.calls.clear()
+    watch.around(lambda: run(layers), whole=True)
+    assert sides.calls == everywhere, "layers that are computed again after all say nothing"
+    sides.calls.clear()
+    with pytest.raises(ZeroDivisionError):
+        watch.around(lambda: 1 / 0, whole=True)
+    watch.around(lambda: run(layers))
+    assert ("save", "d") in sides.calls
