@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from kernelet.contracts.cache import NULL_BLOCK
 from kernelet.contracts.kv import (
     LATER,
     Handover,
@@ -163,8 +162,7 @@ class LMCacheSchedulerSide(SchedulerSide):
         first, count = entry.stored, min(num_tokens, request.num_tokens) // self._chunk
         if count <= first:
             return False
-        size = self.context.layouts[0][0].block_size
-        if NULL_BLOCK in block_ids[first * self._chunk // size : -(-count * self._chunk // size)]:
+        if first * self._chunk < self.context.layouts[0][0].first_kept(block_ids):
             return False  # of a sliding window, whose older tokens are gone
         keys = entry.known(request, count, self._chunk)
         self._orders.saves.append(Save(transfer, request.request_id, keys, first, tuple(block_ids)))
@@ -185,7 +183,7 @@ class LMCacheSchedulerSide(SchedulerSide):
         if self._server:
             self._server.look()
         for one in step.scheduled:
-            self._save(one.request, 0, one.num_computed_tokens + one.num_scheduled_tokens, one.block_ids[0])
+            self._save(one.request, 0, one.num_ready_tokens, one.block_ids[0])
         meta = msgspec.msgpack.encode(self._orders)
         self._begin()
         return meta

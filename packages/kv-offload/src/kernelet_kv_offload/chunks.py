@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from kernelet.contracts.cache import NULL_BLOCK
-from kernelet.contracts.kv import KVLayout, KVPages
+from kernelet.contracts.kv import KVPages
 from kernelet_kv_offload.options import aligned, chunk_bytes
 
 
@@ -75,7 +74,7 @@ class Chunks:
             False: the load is over already.
         """
         for layout, block_ids in zip(self._groups, blocks, strict=True):
-            first = max(at, start, first_token(layout, block_ids))
+            first = max(at, start, layout.first_kept(block_ids))
             last = min(at + self.tokens, end)
             if first >= last:
                 continue
@@ -88,15 +87,7 @@ class Chunks:
     def suffices(self, end: int, blocks: Sequence[Sequence[int]]) -> bool:
         """Whether all that is seen behind token ``end`` is in blocks that were not dropped."""
         return all(
-            max(0, end + 1 - layout.window) >= first_token(layout, block_ids)
+            max(0, end + 1 - layout.window) >= layout.first_kept(block_ids)
             for layout, block_ids in zip(self._groups, blocks, strict=True)
             if layout.window is not None
         )
-
-
-def first_token(layout: KVLayout, block_ids: Sequence[int]) -> int:
-    """The first token whose block was not dropped; dropped are the first ones."""
-    count = 0
-    while count < len(block_ids) and block_ids[count] == NULL_BLOCK:
-        count += 1
-    return count * layout.block_size

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from kernelet.contracts.cache import NULL_BLOCK
 from kernelet.contracts.kv import Handover, KVConnectorContext, KVRequest, KVStep, ScheduledKV, SchedulerSide, Ticket
 from kernelet.contracts.offer import Settings
 from kernelet_kv_offload.index import Chunk, Index
@@ -62,7 +61,7 @@ class OffloadScheduler(SchedulerSide):
         options = Options.of(settings, context.layouts[0])
         slots = options.num_slots(context.layouts)
         self._tokens = options.chunk_tokens
-        self._block_sizes = [layout.block_size for layout in context.layouts[0]]
+        self._layouts = context.layouts[0]
         self._world_size = len(context.layouts)
         self._index = Index(slots, self._world_size, options.policy(context.eviction, slots))
         for rank, keys in enumerate(context.handshakes):
@@ -186,32 +185,20 @@ class OffloadScheduler(SchedulerSide):
         known = self._known.get(request.request_id)
         if known is None:
             known = self._known[request.request_id] = Known()
-        computed = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens
-        for number in range(known.saved, min(computed, request.num_tokens) // self._tokens):
-            key = request.key((number + 1) * self._tokens)
+        for number in range(known.saved, scheduled.num_ready_tokens // self._tokens):
+            start, end = number * self._tokens, (number + 1) * self._tokens
+            key = request.key(end)
             if not self._index.holds(key):
-                starts, blocks = self._blocks_of(number, scheduled.block_ids)
-                if any(NULL_BLOCK in ids for ids in blocks):
+                blocks = scheduled.blocks_of(self._layouts, start, end)
+                if blocks is None:
                     self._counts["skipped_saves"] += 1
                 else:
                     chunk = self._index.take(key)
                     if chunk is None:
                         return
                     self._saving[chunk.slot] = (self._world_size, self._world_size)
-                    saves.append(Save(chunk.slot, key, starts, blocks))
+                    saves.append(Save(chunk.slot, key, tuple(start % one.block_size for one in self._layouts), blocks))
             known.saved = number + 1
-
-    def _blocks_of(
-        self, number: int, block_ids: Sequence[Sequence[int]]
-    ) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
-        """The blocks of a chunk in each group, and where in them it begins."""
-        start = number * self._tokens
-        starts = tuple(start % size for size in self._block_sizes)
-        blocks = tuple(
-            tuple(ids[start // size : -(-(start + self._tokens) // size)])
-            for size, ids in zip(self._block_sizes, block_ids, strict=True)
-        )
-        return starts, blocks
 
     def _take(self, rank: int, report: Report) -> None:
         for slot in report.saved:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from kernelet.testing.kv_connector import PlainPages, plain_layout, same
-from kernelet_kv_offload.chunks import Chunks, first_token
+from kernelet_kv_offload.chunks import Chunks
 from kernelet_kv_offload.options import chunk_bytes
 
 BLOCK = 4
@@ -59,8 +59,3 @@ def test_what_a_window_needs():
     assert chunks.suffices(19, blocks)
     assert not chunks.suffices(18, blocks)  # the token behind sees 7 to 18
     assert chunks.suffices(3, ((1,), (2,)))
-
-
-def test_first_token():
-    assert first_token(plain_layout(block_size=BLOCK), (0, 0, 3)) == 8
-    assert first_token(plain_layout(block_size=BLOCK), ()) == 0

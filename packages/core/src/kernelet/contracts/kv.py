@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from kernelet.contracts.cache import NULL_BLOCK
 from kernelet.contracts.kv_pages import CANONICAL, KVIdentity, KVLayout, KVPages, KVPart, KVRegion
 from kernelet.contracts.kv_worker import KVWorkerContext, TransferResults, WorkerSide, no_policies
 from kernelet.contracts.offer import Offer, Settings
@@ -133,6 +134,25 @@ class ScheduledKV(msgspec.Struct, frozen=True, kw_only=True):
     num_computed_tokens: int
     num_scheduled_tokens: int
     block_ids: tuple[tuple[int, ...], ...]
+
+    @property
+    def num_ready_tokens(self) -> int:
+        """Tokens, from the first on, that are known and whose keys and values are there after it. Since kv 1.1."""
+        return min(self.num_computed_tokens + self.num_scheduled_tokens, self.request.num_tokens)
+
+    def blocks_of(self, layouts: Sequence[KVLayout], start: int, end: int) -> tuple[tuple[int, ...], ...] | None:
+        """The blocks of tokens [start, end) in each group, to be saved. Since kv 1.1.
+
+        Args:
+            layouts: One a group.
+            start: The first token.
+            end: Behind the last one.
+
+        Returns:
+            None: one was dropped behind a sliding window, and the tokens are not all there any more.
+        """
+        found = tuple(one.blocks_of(ids, start, end) for one, ids in zip(layouts, self.block_ids, strict=True))
+        return None if any(NULL_BLOCK in blocks for blocks in found) else found
 
 
 @dataclass(frozen=True, kw_only=True)

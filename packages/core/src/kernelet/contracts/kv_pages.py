@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from kernelet.contracts.cache import NULL_BLOCK
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -75,6 +77,19 @@ class KVLayout(msgspec.Struct, frozen=True, kw_only=True):
     native: str = ""
     rank: int = 0
     world_size: int = 1
+
+    def blocks_of(self, block_ids: Sequence[int], start: int, end: int) -> tuple[int, ...]:
+        """Those that hold tokens [start, end), of a request's block list in this group. Since kv 1.1."""
+        return tuple(block_ids[start // self.block_size : -(-end // self.block_size)])
+
+    def first_kept(self, block_ids: Sequence[int]) -> int:
+        """The first token whose block was not dropped behind a sliding window. Since kv 1.1.
+
+        Args:
+            block_ids: A request's block list in this group; dropped are the first ones.
+        """
+        kept = (index for index, block in enumerate(block_ids) if block != NULL_BLOCK)
+        return next(kept, len(block_ids)) * self.block_size
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,17 @@ import inspect
 import pytest
 
 from kernelet.contracts import kv, kv_pages, kv_worker
-from kernelet.contracts.kv import ROLES, KVConnectorContext, KVConnectorOffer, KVIdentity, KVStep, SchedulerSide
+from kernelet.contracts.kv import (
+    ROLES,
+    KVConnectorContext,
+    KVConnectorOffer,
+    KVIdentity,
+    KVStep,
+    ScheduledKV,
+    SchedulerSide,
+)
 from kernelet.contracts.offer import Settings
+from kernelet.testing.kv_connector.pages import plain_layout
 
 IDENTITY = KVIdentity(weights="w", dtype="bfloat16", kv_cache_dtype="auto", arithmetic="a")
 
@@ -54,3 +63,28 @@ def test_every_name_of_the_domain_is_here():
         own = {name for name, one in vars(module).items() if getattr(one, "__module__", "") == module.__name__}
         classes = {name for name in own if inspect.isclass(getattr(module, name))}
         assert classes <= set(kv.__all__)
+
+
+class Known:
+    num_tokens = 40
+
+
+@pytest.mark.parametrize("computed, scheduled, ready", [(0, 8, 8), (8, 32, 40), (39, 3, 40), (16, 0, 16)])
+def test_what_a_step_leaves_is_known_and_computed(computed, scheduled, ready):
+    """A token that the step samples is not known yet."""
+    one = ScheduledKV(request=Known(), num_computed_tokens=computed, num_scheduled_tokens=scheduled, block_ids=())
+    assert one.num_ready_tokens == ready
+
+
+@pytest.mark.parametrize(
+    "start, end, expected", [(0, 32, None), (16, 48, None), (32, 48, ((6,), (9, 3))), (32, 40, ((6,), (9,)))]
+)
+def test_blocks_that_hold_tokens_in_each_group(start, end, expected):
+    """Two groups with blocks of 16 and 8 tokens; the second has dropped those before token 32."""
+    layouts = [plain_layout(block_size=16), plain_layout(block_size=8)]
+    blocks = ((4, 5, 6), (0, 0, 0, 0, 9, 3))
+    one = ScheduledKV(request=Known(), num_computed_tokens=48, num_scheduled_tokens=0, block_ids=blocks)
+    assert one.blocks_of(layouts, start, end) == expected
+    for layout, ids, found in zip(layouts, blocks, expected or (), strict=False):
+        slots = {(ids[p // layout.block_size], p % layout.block_size) for p in range(start, end)}
+        assert {block for block, _ in slots} == set(found)
