@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from dataclasses import dataclass
 from random import Random
 
@@ -17,6 +18,10 @@ NAMES = ("xgrammar", "guidance", "outlines", "lmfe")
 VOCABULARY = byte_vocabulary()
 LIMIT = 2000
 """Tokens of a text that is sampled; a text that is not at its end then is a failure."""
+CLOSING_EVERY = 200
+"""Tokens after which a way out is looked for."""
+DEEPEST = 3
+"""Tokens of the longest one."""
 
 
 @dataclass(frozen=True)
@@ -72,11 +77,41 @@ class Hint:
         return self._after[before]
 
 
+def way_out(grammar, vocabulary: TokenVocabulary, hint: str) -> list[int]:
+    """The fewest of some tokens with which the text is whole; else those that close a string; none: no such few do.
+
+    By chance a text hardly ever meets what has to stand right before its end, as in ``.*[0-9]{3}``.
+    """
+    letters = set((string.digits[0] + string.ascii_letters[0] + '" ' + hint).encode()) - {ord("\\")}
+    tokens = [token for token, text in enumerate(vocabulary.token_bytes) if len(text) == 1 and text[0] in letters]
+
+    def search(depth: int, closes: bool) -> list[int] | None:
+        for token in tokens:
+            if not grammar.accept([token]):
+                continue
+            try:
+                if grammar.can_end() or (closes and vocabulary.token_bytes[token] == b'"'):
+                    return [token]
+                rest = search(depth - 1, closes) if depth > 1 else None
+                if rest is not None:
+                    return [token, *rest]
+            finally:
+                grammar.rollback(1)
+        return None
+
+    for closes in (False, True):
+        for depth in range(1, DEEPEST + 1):
+            found = search(depth, closes)
+            if found is not None:
+                return found
+    return []
+
+
 def sample(grammar, random: Random, limit: int = LIMIT, vocabulary=VOCABULARY, hint: str = "") -> str | None:
     """A text by random logits under the masks; None: it did not end.
 
     What closes, and what the hint has, gets likelier with its length, and each token less likely with each time that it
-    came: where a string must hold some letters before it may end, it does.
+    came: where a string must hold some letters before it may end, it does. Now and then a long one takes the way out.
     """
     closing = [1.0 if token[:1] in b'"}])' and token else 0.0 for token in vocabulary.token_bytes]
     bias = np.array(closing) - np.array([0.25 * (token[:1] >= b"\x80") for token in vocabulary.token_bytes])
@@ -86,6 +121,10 @@ def sample(grammar, random: Random, limit: int = LIMIT, vocabulary=VOCABULARY, h
     times = np.zeros(len(closing))
     text = b""
     for length in range(limit):
+        if length and length % CLOSING_EVERY == 0:
+            for token in way_out(grammar, vocabulary, hint):
+                assert grammar.accept([token])
+                text += vocabulary.token_bytes[token]
         grammar.fill_mask(row)
         allowed = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
         if grammar.can_end() and (grammar.must_end() or random.random() < 0.2 + length / 40):
