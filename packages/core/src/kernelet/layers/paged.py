@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from kernelet.contracts.attention import Attention, AttentionSpec
+from kernelet.contracts.attention import Attention, AttentionBatch, AttentionSpec
 from kernelet.contracts.cache import FullAttentionSpec
 from kernelet.contracts.kv_pages import KVRegion
 from kernelet.contracts.offer import Settings
@@ -20,10 +22,60 @@ Cache = tuple[Tensor, ...]
 LARGEST_E4M3FN = 448.0
 
 
+@dataclass(frozen=True, kw_only=True)
+class PagedStep:
+    """A step as functions over sequences of several lengths take it; tensors are on the device.
+
+    Attributes:
+        slots: int64 [tokens], where keys and values go.
+        query_start_loc: int32 [requests + 1].
+        seq_lens: int32 [requests], keys of each request.
+        key_start_loc: int32 [requests + 1], sums of ``seq_lens``.
+        block_table: int32 [requests, blocks].
+        max_query_len: Tokens of the request that has most in this step.
+        max_seq_len: Keys of the longest request.
+        is_uniform: All requests have equally many tokens.
+    """
+
+    slots: Tensor
+    query_start_loc: Tensor
+    seq_lens: Tensor
+    key_start_loc: Tensor
+    block_table: Tensor
+    max_query_len: int
+    max_seq_len: int
+    is_uniform: bool
+
+    @classmethod
+    def of(cls, batch: AttentionBatch, device: Any) -> PagedStep:
+        """The step on its device."""
+        counts = np.diff(batch.query_start_loc)
+
+        def on(array: Any) -> Tensor:
+            return torch.tensor(array, device=device)
+
+        return cls(
+            slots=on(batch.slot_mapping),
+            query_start_loc=on(batch.query_start_loc),
+            seq_lens=on(batch.seq_lens),
+            key_start_loc=on(np.concatenate(([0], np.cumsum(batch.seq_lens))).astype(np.int32)),
+            block_table=on(batch.block_table),
+            max_query_len=int(counts.max(initial=0)),
+            max_seq_len=int(batch.seq_lens.max(initial=0)),
+            is_uniform=len(set(counts.tolist())) == 1,
+        )
+
+    def refill(self, batch: AttentionBatch) -> None:
+        """Another step's tensors in the place of these; sizes are the same, and what is no tensor stays."""
+        other = self.of(batch, "cpu")
+        for name in ("slots", "query_start_loc", "seq_lens", "key_start_loc", "block_table"):
+            getattr(self, name).copy_(getattr(other, name))
+
+
 class PagedCache(Attention):
     """Everything of an attention that stores keys and values and moves them; what attends derives from it.
 
-    Serves caches of the layer's dtype and ``e4m3fn:tensor``.
+    Serves caches of the layer's dtype and ``e4m3fn:tensor``. A step is a ``PagedStep``, or has its ``slots``.
 
     Attributes:
         scales: Of keys and of values, what stored elements are multiplied by.
@@ -48,10 +100,12 @@ class PagedCache(Attention):
             )
         return cache
 
-    def store(self, key: Tensor, value: Tensor, cache: Cache, slots: Tensor) -> None:
-        """Writes [tokens, num_kv_heads, head_size] to int64 [tokens] slots, on the cache's device."""
+    def build_metadata(self, batch: AttentionBatch, device: Any) -> Any:
+        return PagedStep.of(batch, device)
+
+    def write_kv(self, key: Tensor, value: Tensor, cache: Any, metadata: Any) -> None:
         for into, rows, scale in zip(cache, (key, value), self.scales, strict=True):
-            into.flatten(0, 1).index_copy_(0, slots, self._elements(rows, scale))
+            into.flatten(0, 1).index_copy_(0, metadata.slots, self._elements(rows, scale))
 
     def _elements(self, rows: Tensor, scale: float) -> Tensor:
         if not self.spec.cache_form:

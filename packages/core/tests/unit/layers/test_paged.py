@@ -1,13 +1,14 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
-from kernelet.contracts.attention import AttentionSpec
+from kernelet.contracts.attention import AttentionBatch, AttentionSpec
 from kernelet.contracts.cache import FullAttentionSpec
 from kernelet.contracts.offer import Settings
 from kernelet.errors import ConfigError
-from kernelet.layers.paged import PagedCache
+from kernelet.layers.paged import PagedCache, PagedStep
 from kernelet.testing.attention.kept import kept
 from kernelet.testing.attention.steps import cache_spec_of
 
@@ -15,12 +16,6 @@ BLOCKS = 9
 
 
 class Paged(PagedCache):
-    def build_metadata(self, batch, device):
-        raise NotImplementedError
-
-    def write_kv(self, key, value, cache, metadata):
-        self.store(key, value, cache, metadata)
-
     def forward(self, query, cache, metadata, sinks=None):
         raise NotImplementedError
 
@@ -35,13 +30,22 @@ def made(dtype, **changes):
     return attention, attention.allocate_cache(cache_spec_of(spec), BLOCKS, "cpu")
 
 
+def batch_of(blocks, count, size):
+    """One request's first tokens."""
+    return AttentionBatch(
+        query_start_loc=np.array([0, count], dtype=np.int32),
+        seq_lens=np.array([count], dtype=np.int32),
+        block_table=np.array([blocks], dtype=np.int32),
+        slot_mapping=np.array([blocks[at // size] * size + at % size for at in range(count)], dtype=np.int64),
+    )
+
+
 def stored(attention, cache, blocks, count):
     """Random keys and values of a request's tokens, written to its blocks."""
     size = attention.spec.block_size
     rows = [torch.randn(count, 2, 5).to(getattr(torch, attention.spec.dtype)) for _ in range(2)]
     rows[0][0, 0, 0], rows[1][1, 0, 1] = torch.nan, 1e4
-    slots = torch.tensor([blocks[at // size] * size + at % size for at in range(count)])
-    attention.write_kv(*rows, cache, slots)
+    attention.write_kv(*rows, cache, attention.build_metadata(batch_of(blocks, count, size), "cpu"))
     return rows
 
 
@@ -103,3 +107,53 @@ def test_a_cache_that_is_larger_than_its_spec_allows():
     spec = FullAttentionSpec(block_size=4, num_kv_heads=2, head_size=5, dtype="float32", page_bytes=319)
     with pytest.raises(ConfigError, match="takes 640 bytes, but its spec allows 319 a block"):
         attention.allocate_cache(spec, 2, "cpu")
+
+
+def steps():
+    """Two requests with 3 and 1 tokens, and two others with as many blocks."""
+    first = AttentionBatch(
+        query_start_loc=np.array([0, 3, 4], dtype=np.int32),
+        seq_lens=np.array([9, 5], dtype=np.int32),
+        block_table=np.array([[4, 1, 2], [3, 5, 0]], dtype=np.int32),
+        slot_mapping=np.array([6, 7, 8, 20], dtype=np.int64),
+    )
+    second = AttentionBatch(
+        query_start_loc=np.array([0, 2, 4], dtype=np.int32),
+        seq_lens=np.array([2, 8], dtype=np.int32),
+        block_table=np.array([[1, 0, 0], [6, 5, 0]], dtype=np.int32),
+        slot_mapping=np.array([4, 5, 22, 23], dtype=np.int64),
+    )
+    return first, second
+
+
+def test_a_step_says_lengths_as_libraries_take_them():
+    first, second = steps()
+    step, other = (PagedStep.of(batch, "cpu") for batch in (first, second))
+    assert (step.max_query_len, step.max_seq_len, step.is_uniform) == (3, 9, False)
+    assert (other.max_query_len, other.max_seq_len, other.is_uniform) == (2, 8, True)
+    assert step.key_start_loc.tolist() == [0, 9, 14]
+    for name in ("query_start_loc", "seq_lens", "key_start_loc", "block_table"):
+        assert getattr(step, name).dtype == torch.int32
+    first.block_table[:] = 0
+    assert step.block_table.tolist() == [[4, 1, 2], [3, 5, 0]]
+
+
+def test_an_empty_step():
+    empty = AttentionBatch(
+        query_start_loc=np.zeros(1, dtype=np.int32),
+        seq_lens=np.zeros(0, dtype=np.int32),
+        block_table=np.zeros((0, 2), dtype=np.int32),
+        slot_mapping=np.zeros(0, dtype=np.int64),
+    )
+    step = PagedStep.of(empty, "cpu")
+    assert (step.max_query_len, step.max_seq_len, step.slots.shape) == (0, 0, (0,))
+
+
+def test_a_step_is_refilled_where_it_lies():
+    first, second = steps()
+    step, wanted = PagedStep.of(first, "cpu"), PagedStep.of(second, "cpu")
+    places = step.slots.data_ptr(), step.block_table.data_ptr()
+    step.refill(second)
+    assert (step.slots.data_ptr(), step.block_table.data_ptr()) == places
+    for name in ("slots", "query_start_loc", "seq_lens", "key_start_loc", "block_table"):
+        assert getattr(step, name).equal(getattr(wanted, name))

@@ -1,0 +1,3 @@
+"""Paged attention on torch's ``flex_attention``."""
+
+from __future__ import annotations
