@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from kernelet.contracts.platform import Device, MemoryInfo, PlatformConfig, PlatformOffer
+from kernelet.contracts.platform import (
+    Device,
+    MeasuresMemory,
+    MemoryInfo,
+    MovesWeights,
+    PlatformConfig,
+    PlatformOffer,
+    RecordsEvents,
+)
 from kernelet.testing.interpreter import call_fresh
 from kernelet.testing.offered import Offered
 from kernelet.testing.platform.base import PlatformBase, make_device
@@ -172,6 +180,60 @@ class DeviceTests(PlatformBase):
                 bool((result.cpu() == 3 * value).all()),
                 "a replay must compute again, from what the captured tensors hold by then",
             )
+
+    def test_the_peak_is_what_was_taken_at_once(self, torch: Any, running: Device) -> None:
+        if not isinstance(running, MeasuresMemory):
+            pytest.skip("the device measures no memory")
+        before = torch.ones(COUNT, device=running.tensor_device)
+        for count in (9, 3):
+            running.reset_peak()
+            for _ in range(4):
+                taken = [torch.ones(COUNT, device=running.tensor_device) for _ in range(count)]
+                running.synchronize()
+                del taken
+            peak = running.peak()
+            check(
+                count * before.nbytes <= peak <= 2 * (count + 1) * before.nbytes,
+                "peak() must be what tensors took at once at most since reset_peak(), beyond what they took then",
+            )
+
+    def test_moved_weights_come_back(self, torch: Any, running: Device) -> None:
+        if not isinstance(running, MovesWeights):
+            pytest.skip("the device moves no weights")
+        whole = torch.arange(4.0 * COUNT, device=running.tensor_device).view(4, COUNT)
+        given = [whole, whole[1:3, ::2], whole.T, torch.nn.Parameter(whole.to(torch.bfloat16)), whole[:0]]
+        given.append(torch.arange(7, device=running.tensor_device))
+        expected = [tensor.detach().cpu().clone() for tensor in given]
+        strides = [tensor.stride() for tensor in given]
+        bring_back = running.offload(given)
+        running.release()
+        bring_back()
+        running.synchronize()
+        for tensor, wanted, stride in zip(given, expected, strides, strict=True):
+            check(
+                tensor.device.type == torch.device(running.tensor_device).type
+                and tensor.stride() == stride
+                and torch.equal(tensor.detach().cpu(), wanted),
+                "offload() must return what brings tensors back: the same objects on the device, bit by bit",
+            )
+        whole[2, 4] = -1.0
+        running.synchronize()
+        check(
+            float(given[1][1, 2]) == float(given[2][4, 2]) == -1.0,
+            "tensors that looked at the same memory must do so again once they are back",
+        )
+
+    def test_what_was_recorded_is_waited_for(self, torch: Any, running: Device) -> None:
+        if not isinstance(running, RecordsEvents):
+            pytest.skip("the device records no events")
+        source = running.empty_pinned((COUNT,), torch.float32)
+        source.fill_(3.0)
+        there = torch.zeros(COUNT, device=running.tensor_device)
+        running.copy_async(source, there)
+        running.record()()
+        source.fill_(5.0)
+        running.synchronize()
+        check(bool((there == 3).all()), "record() must return what waits for all that was launched before")
 
     def test_a_device_can_be_taken_again(self, offered: Offered[PlatformOffer]) -> None:
         for _ in range(2):

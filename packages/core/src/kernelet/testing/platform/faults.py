@@ -239,6 +239,21 @@ class ReplaysNothing(ReferenceDevice):
         return lambda: None
 
 
+class ReplaysOnce(ReferenceDevice):
+    """Computes a graph again in the first replays only."""
+
+    def capture(self, fn: Callable[[], None]) -> Callable[[], None] | None:
+        fn()
+        left = iter((fn, fn))  # as many as the test of one graph asks for
+        return lambda: next(left, lambda: None)()
+
+
+class LosesWeights(ReferenceDevice):
+    def offload(self, tensors: Sequence[Any]) -> Callable[[], None]:
+        super().offload(tensors)
+        return lambda: None
+
+
 class ChangesDefaultDtype(ReferenceDevice):
     def init(self) -> None:
         torch = importlib.import_module("torch")
@@ -314,6 +329,8 @@ _REFERENCE: tuple[tuple[str, type[ReferenceDevice], str], ...] = (
     ("keeps-weights-in-one-place", OnePlace, "packed_weights() must find nothing under a key that is new"),
     ("rounds-kept-weights", Rounds, "packed_weights() must give back what was saved under that key"),
     ("replays-nothing", ReplaysNothing, "a replay must compute again"),
+    ("replays-once", ReplaysOnce, "steps that are replayed must give the tokens of those that are launched"),
+    ("loses-weights", LosesWeights, "offload() must return what brings tensors back"),
     ("changes-the-default-dtype", ChangesDefaultDtype, "init() must leave torch's default dtype alone"),
 )
 

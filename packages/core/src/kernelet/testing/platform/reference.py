@@ -11,7 +11,16 @@ from kernelet.contracts.attention import AttentionOffer
 from kernelet.contracts.lifecycle import ConfigChange, PluginOptions
 from kernelet.contracts.offer import Option, Settings
 from kernelet.contracts.op import WeightKernelOffer
-from kernelet.contracts.platform import Capabilities, Device, MemoryInfo, PlatformConfig, PlatformOffer, Probe
+from kernelet.contracts.platform import (
+    Capabilities,
+    Device,
+    MemoryInfo,
+    MovesWeights,
+    PlatformConfig,
+    PlatformOffer,
+    Probe,
+    RecordsEvents,
+)
 from kernelet.contracts.sampling import SamplingParams
 from kernelet.errors import ConfigError, RequestError
 from kernelet.hookspecs import hookimpl
@@ -55,8 +64,8 @@ class ReferenceConfig(PlatformConfig):
         return (NAME,)
 
 
-class ReferenceDevice(Device):
-    """The host. A graph is the function itself."""
+class ReferenceDevice(Device, RecordsEvents, MovesWeights):
+    """The host. A graph is the function itself; weights that sleep are copies."""
 
     def __init__(self, settings: Settings, local_rank: int) -> None:
         self._memory = int(settings["memory_bytes"] or 0)
@@ -80,9 +89,26 @@ class ReferenceDevice(Device):
     def synchronize(self) -> None:
         """Nothing is outstanding."""
 
+    def record(self) -> Callable[[], None]:
+        return self.synchronize
+
     def capture(self, fn: Callable[[], None]) -> Callable[[], None] | None:
         fn()
         return fn
+
+    def offload(self, tensors: Sequence[Any]) -> Callable[[], None]:
+        copies = [tensor.detach().clone() for tensor in tensors]
+        for tensor in tensors:
+            tensor.detach().zero_()
+
+        def bring_back() -> None:
+            for tensor, values in zip(tensors, copies, strict=True):
+                tensor.detach().copy_(values)
+
+        return bring_back
+
+    def release(self) -> None:
+        """Nothing is kept."""
 
 
 class ReferencePlugin:

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kernelet.contracts.executor import EnginePlan, SamplePlan
-from kernelet.contracts.platform import PlatformOffer
+from kernelet.contracts.executor import EnginePlan, SamplePlan, Sleep
+from kernelet.contracts.platform import PlatformConfig, PlatformOffer
 from kernelet.engine.bootstrap import Configured, start_core
 from kernelet.engine.core import EngineCore
 from kernelet.request.request import EngineRequest
@@ -40,7 +41,8 @@ class Limits:
 
 CONTEXT = 176
 BLOCK = 16
-Start = Callable[[], WorkerRun]
+Start = Callable[..., WorkerRun]
+FEATURE = "graphs"
 SIZES = {"max_model_len": CONTEXT, "block_size": BLOCK, "num_blocks": 40, "max_num_seqs": 8}
 LIMITS = (
     Limits("batched", seqs=64, chunk=2048, pool=64.0, caching=True),
@@ -58,8 +60,8 @@ class WorkerTests(PlatformBase):
         """Makes workers that are shut down at the end."""
         started: list[WorkerRun] = []
 
-        def start() -> WorkerRun:
-            started.append(WorkerRun(in_depth(configure(**SIZES))))
+        def start(**options: Any) -> WorkerRun:
+            started.append(WorkerRun(in_depth(configure(**SIZES, **options))))
             return started[-1]
 
         yield start
@@ -129,6 +131,37 @@ class WorkerTests(PlatformBase):
         worker.sample(worker.finish())
         again = generate(worker, prompts, steps=2)
         check(again == first, "a request must leave nothing behind that the next one of its name sees")
+
+    def test_recorded_steps(self, start: Start, prompts: tuple[list[int], list[int]], config_half: PlatformConfig) -> None:
+        if FEATURE not in config_half.capabilities().features:
+            pytest.skip("the platform records no steps")
+        recorded, launched = start(), start(enforce_eager=True)
+        check(
+            any(layer.role == "graph" for layer in recorded.plan.layers),
+            "get_plan() of a platform with graphs must say whether decode steps are recorded, and why not",
+        )
+        for some in (prompts, prompts[1:], (*prompts, prompts[0][::-1])):
+            check(
+                generate(recorded, some, steps=5) == generate(launched, some, steps=5),
+                "steps that are replayed must give the tokens of those that are launched",
+            )
+            for driven in (recorded, launched):
+                driven.sample(driven.finish())
+
+    @pytest.mark.parametrize("level", [1, 2])
+    def test_sleep(self, start: Start, prompts: tuple[list[int], list[int]], level: int) -> None:
+        driven = start()
+        worker = driven.worker
+        if not isinstance(worker, Sleep):
+            pytest.skip("the worker does not sleep")
+        expected = generate(driven, prompts, steps=3)
+        driven.sample(driven.finish())
+        worker.sleep(level)
+        worker.wake_up()
+        check(
+            generate(driven, prompts, steps=3) == expected,
+            "wake_up() must take back what sleep() gave up: weights as they were, at both levels",
+        )
 
     def test_another_step_cannot_be_sampled(self, start: Start, prompts: tuple[list[int], list[int]]) -> None:
         worker = start()
