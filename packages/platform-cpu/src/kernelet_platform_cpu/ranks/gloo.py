@@ -1,95 +1,28 @@
-"""Collectives over gloo, in a group that belongs to one object: a process may be in several."""
+"""Collectives over gloo, on tensors of the host."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any
-from urllib.parse import urlsplit
 
-import torch
 import torch.distributed as dist
-from torch import Tensor
 
-from kernelet.contracts.executor import Communicator
-from kernelet.contracts.offer import Settings
-from kernelet.layers.dtypes import wide
-
-PATIENCE = timedelta(minutes=30)
-"""How long a rank waits for the others; one that is gone is noticed by who started it."""
+from kernelet.worker.process_group import PATIENCE, GroupCommunicator
 
 LOOPBACK = ("127.0.0.1", "localhost")
 
 
-class GlooCommunicator(Communicator):
-    """Tensors of the host. Sums are taken in the order of ranks, of 16-bit numbers in float32, and rounded once."""
+class GlooCommunicator(GroupCommunicator):
+    """Ranks talk over sockets."""
 
-    def __init__(self, settings: Settings, rank: int, world_size: int, address: str) -> None:
-        host, port = urlsplit(address).hostname or "", urlsplit(address).port or 0
-        self._rank, self._size = rank, world_size
-        # the store stays: gloo connects two ranks when they first talk
+    def make_group(self, store: Any, rank: int, world_size: int, host: str) -> Any:
         c10d: Any = dist  # it exports more than it says
-        self._store = c10d.TCPStore(host, port, world_size, is_master=rank == 0, timeout=PATIENCE)
         options = c10d.ProcessGroupGloo._Options()  # noqa: SLF001 - the only way to name the network
         options._timeout = PATIENCE  # noqa: SLF001
         options._devices = [network(host)]  # noqa: SLF001
-        self._group: Any = c10d.ProcessGroupGloo(c10d.PrefixStore("gloo", self._store), rank, world_size, options)
-
-    def all_reduce(self, tensor: Any) -> Any:
-        return add_up(self._parts(tensor))
-
-    def all_gather(self, tensor: Any, axis: int = -1) -> Any:
-        return torch.cat(self._parts(tensor), dim=axis)
-
-    def reduce_scatter(self, tensor: Any, axis: int = -1) -> Any:
-        return share(self.all_reduce(tensor), self._rank, self._size, axis)
-
-    def broadcast(self, tensor: Any, source: int = 0) -> Any:
-        result = tensor.clone(memory_format=torch.contiguous_format)
-        self._group.broadcast(result, source).wait()
-        return result
-
-    def send(self, tensor: Any, destination: int) -> None:
-        self._group.send([tensor.contiguous()], destination, 0).wait()
-
-    def recv(self, tensor: Any, source: int) -> Any:
-        buffer = torch.empty_like(tensor, memory_format=torch.contiguous_format)
-        self._group.recv([buffer], source, 0).wait()
-        return tensor.copy_(buffer)
-
-    def close(self) -> None:
-        """Leaves the group, once all have come here: the first rank keeps the store."""
-        self._group.barrier().wait()
-        self._group.shutdown()
-
-    def _parts(self, tensor: Tensor) -> list[Tensor]:
-        parts = [torch.empty_like(tensor, memory_format=torch.contiguous_format) for _ in range(self._size)]
-        self._group.allgather([parts], [tensor.contiguous()]).wait()
-        return parts
+        return c10d.ProcessGroupGloo(store, rank, world_size, options)
 
 
 def network(host: str) -> Any:
     """The interface over which a rank talks to others; untold, gloo looks the host's own name up, which often fails."""
     kind = dist.ProcessGroupGloo
     return kind.create_device(hostname=host) if host in LOOPBACK else kind.create_default_device()
-
-
-def add_up(parts: Sequence[Tensor]) -> Tensor:
-    """The sum in the order of ranks, of 16-bit numbers in float32, rounded once."""
-    first, *others = parts
-    dtype = wide(first.dtype) if first.is_floating_point() else first.dtype
-    total = first.to(dtype, copy=True)
-    for part in others:
-        total += part
-    return total.to(first.dtype)
-
-
-def share(total: Tensor, rank: int, size: int, axis: int) -> Tensor:
-    """A rank's slice of an axis.
-
-    Raises:
-        ValueError: it does not divide.
-    """
-    if total.shape[axis] % size:
-        raise ValueError(f"an axis of {total.shape[axis]} cannot be divided over {size} ranks")
-    return total.chunk(size, dim=axis)[rank].contiguous()

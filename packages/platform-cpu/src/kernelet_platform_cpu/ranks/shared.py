@@ -14,8 +14,9 @@ from torch import Tensor
 
 from kernelet.contracts.offer import Settings
 from kernelet.errors import ConfigError
+from kernelet.worker.process_group import add_up
 from kernelet_platform_cpu.native import native
-from kernelet_platform_cpu.ranks.gloo import GlooCommunicator, add_up
+from kernelet_platform_cpu.ranks.gloo import GlooCommunicator
 
 SLOT = 1 << 20
 """Bytes that a rank gives at once; more goes in several turns."""
