@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from outlines_core import Guide, Index
 
 from kernelet.contracts.structured import MAX_ROLLBACK, Grammar
+from kernelet_structured_outlines.written import WrittenTexts
 
 
 class OutlinesAnswer(Grammar):
@@ -16,13 +17,17 @@ class OutlinesAnswer(Grammar):
 
     Args:
         index: Of the grammar.
+        written: Texts that must come.
         num_tokens: Of the vocabulary; what follows is the engine's own, and the first of it begins every text.
         num_ids: Those and these.
         tokens: Accepted so far.
     """
 
-    def __init__(self, index: Index, num_tokens: int, num_ids: int, tokens: Sequence[int] = ()) -> None:
+    def __init__(
+        self, index: Index, written: WrittenTexts, num_tokens: int, num_ids: int, tokens: Sequence[int] = ()
+    ) -> None:
         self._index = index
+        self._written = written
         self._num_tokens = num_tokens
         self._num_ids = num_ids
         self._tokens: list[int] = []
@@ -55,7 +60,7 @@ class OutlinesAnswer(Grammar):
             del self._tokens[-num_tokens:]
 
     def fork(self) -> Grammar:
-        return OutlinesAnswer(self._index, self._num_tokens, self._num_ids, self._tokens)
+        return OutlinesAnswer(self._index, self._written, self._num_tokens, self._num_ids, self._tokens)
 
     def fill_mask(self, row: NDArray[np.int32]) -> None:
         self._fill()
@@ -67,6 +72,9 @@ class OutlinesAnswer(Grammar):
     def must_end(self) -> bool:
         self._fill()
         return not self._row.any()
+
+    def forced(self) -> bytes:
+        return self._written.after(self._guide.get_state())
 
     def _fill(self) -> None:
         """Writes the own row, which has room for all ids, and clears those behind the vocabulary."""

@@ -21,7 +21,7 @@ class TestPackage(PackageSuite):
 
 
 class TestOutlines(GrammarEngineSuite):
-    capabilities = GrammarEngineCapabilities()
+    capabilities = GrammarEngineCapabilities(forces=True)
 
     @pytest.fixture
     def offered(self) -> Offered[GrammarEngineOffer]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from outlines_core import Index, Vocabulary
@@ -11,6 +12,7 @@ from kernelet.contracts.structured import CompiledGrammar, Grammar, GrammarEngin
 from kernelet_structured_outlines.answer import OutlinesAnswer
 from kernelet_structured_outlines.size import states_of
 from kernelet_structured_outlines.write import regex_of
+from kernelet_structured_outlines.written import WrittenTexts
 
 START: Final = "\U0010ffff"
 """What every regular expression begins with. The library takes ``a|ab`` for ``a``, the first alternative that matches,
@@ -38,10 +40,13 @@ class OutlinesEngine(GrammarEngine):
             if token:
                 ids.setdefault(token, []).append(token_id)
         self._num_ids = self._num_tokens + 2
+        token_bytes = [*vocabulary.token_bytes, START.encode(), b""]
         for byte in range(256):
             if bytes((byte,)) not in ids:
                 ids[bytes((byte,))] = [self._num_ids]
+                token_bytes.append(bytes((byte,)))
                 self._num_ids += 1
+        self._token_bytes = tuple(token_bytes)
         self._tokens = Vocabulary(self._num_tokens + 1, ids)
 
     def compile(self, rules: GrammarRules) -> bytes:
@@ -56,21 +61,22 @@ class OutlinesEngine(GrammarEngine):
         return bytes(built)
 
     def load(self, compiled: bytes) -> CompiledGrammar:
-        return OutlinesCompiled(Index.from_binary(compiled), 3 * len(compiled), self._num_tokens, self._num_ids)
+        return OutlinesCompiled(Index.from_binary(compiled), 3 * len(compiled), self._num_tokens, self._token_bytes)
 
 
 class OutlinesCompiled(CompiledGrammar):
     """An index: for every state the tokens that fit, and the states they lead to."""
 
-    def __init__(self, index: Index, num_bytes: int, num_tokens: int, num_ids: int) -> None:
+    def __init__(self, index: Index, num_bytes: int, num_tokens: int, token_bytes: Sequence[bytes]) -> None:
         self._index = index
+        self._written = WrittenTexts(index, token_bytes)
         self._num_bytes = num_bytes
         self._num_tokens = num_tokens
-        self._num_ids = num_ids
+        self._num_ids = len(token_bytes)
 
     @property
     def num_bytes(self) -> int:
         return self._num_bytes
 
     def start(self) -> Grammar:
-        return OutlinesAnswer(self._index, self._num_tokens, self._num_ids)
+        return OutlinesAnswer(self._index, self._written, self._num_tokens, self._num_ids)

@@ -38,6 +38,7 @@ class StructuredConfig:
         disable_additional_properties: Objects have no unnamed properties unless the schema asks for them.
         max_whitespace: Longest run of insignificant whitespace in JSON.
         in_reasoning: Constraints hold from the first token on, in reasoning too.
+        jump_forward: Tokens that a constraint leaves no choice about are not sampled: a run of them costs one step.
         limits: Of a constraint.
         compile_timeout: Seconds that a constraint may take to become rules, and rules to become masks' maker.
         compile_memory: Bytes that either may take.
@@ -53,6 +54,7 @@ class StructuredConfig:
     disable_additional_properties: bool = False
     max_whitespace: int = 8
     in_reasoning: bool = False
+    jump_forward: bool = True
     limits: ConstraintLimits = field(default_factory=ConstraintLimits)
     compile_timeout: float = 10.0
     compile_memory: int = 1 << 30

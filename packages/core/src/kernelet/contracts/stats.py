@@ -23,7 +23,7 @@ class StepStats(msgspec.Struct, frozen=True, kw_only=True):
         num_running: Requests that are scheduled or preemptible.
         num_waiting: Requests that wait.
         num_prefill_tokens: Prompt tokens computed (recomputed ones included).
-        num_decode_tokens: Tokens sampled.
+        num_decode_tokens: Tokens generated.
         num_prefill_requests: Requests that computed prompt tokens.
         num_decode_requests: Requests that decoded.
         num_chunked: Prefills that were cut by the token budget.
@@ -45,6 +45,8 @@ class StepStats(msgspec.Struct, frozen=True, kw_only=True):
             ``"connector_off"`` (their connector failed, and was switched off).
         kv_connectors: What connectors counted, by their name; over all ranks.
         kv_connectors_off: Those that failed and are switched off. Since stats 2.3.
+        num_forced_tokens: Those of ``num_decode_tokens`` that a constraint left no choice about, and that were appended
+            without a step of their own. Since stats 2.3.
     """
 
     step: int
@@ -71,6 +73,7 @@ class StepStats(msgspec.Struct, frozen=True, kw_only=True):
     load_failures: dict[str, int] = {}
     kv_connectors: dict[str, dict[str, float]] = {}
     kv_connectors_off: tuple[str, ...] = ()
+    num_forced_tokens: int = 0
 
 
 class FinishedRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -126,6 +126,9 @@ class EngineOptions:
         8, Kind.INTEGER, "longest run of insignificant whitespace in JSON under a constraint", minimum=0, maximum=1000
     )
     structured_in_reasoning: bool = option(False, Kind.FLAG, "constraints hold in reasoning too")
+    structured_jump_forward: bool = option(
+        True, Kind.FLAG, "tokens that a constraint leaves no choice about cost one step together"
+    )
     structured_max_bytes: int = option(64 << 10, Kind.INTEGER, "bytes of a constraint", minimum=1)
     structured_max_depth: int = option(64, Kind.INTEGER, "nesting of a schema", minimum=1, maximum=500)
     structured_max_nodes: int = option(10_000, Kind.INTEGER, "values in a schema", minimum=1)

@@ -181,10 +181,11 @@ class RequestState:
         stopped = self._add_tokens(choice, output)
         if not stopped and output.finish_reason is not None:
             self._finish(choice, output)
-        if choice.finish_reason is not None:
-            choice.structured = self._state_of_constraint(output, stopped=choice.finish_reason != output.finish_reason)
-        if choice.parser is not None and choice.finish_reason is not None:
-            stopped = isinstance(choice.stop_reason, str)
+        if choice.finish_reason is None:
+            return
+        stopped = isinstance(choice.stop_reason, str)
+        choice.structured = self._state_of_constraint(output, stopped=stopped)
+        if choice.parser is not None:
             choice.parser.finish(cut=stopped or choice.finish_reason in CUT)
 
     def _state_of_constraint(self, output: EngineOutput, *, stopped: bool) -> str | None:

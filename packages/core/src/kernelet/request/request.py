@@ -74,6 +74,7 @@ class Request:
         num_done_tokens: Those of them whose keys and values are there by steps that have ended.
         num_cached_tokens: Prompt tokens taken from the prefix index or a connector when it was first scheduled.
         num_placeholders: Tokens that steps in flight sample and that are not known yet.
+        num_told: Tokens that its worker holds, with those that steps in flight sample.
         num_prompt_logprobs: Prompt positions whose log-probabilities the frontend has; none is sent twice.
         epoch: Number of preemptions.
         grammar: Where the text stands that ``data.structured`` asks for; None: it is not made yet, or none is.
@@ -93,6 +94,7 @@ class Request:
     num_done_tokens: int = 0
     num_cached_tokens: int = 0
     num_placeholders: int = 0
+    num_told: int = 0
     num_prompt_logprobs: int = 0
     epoch: int = 0
     grammar: Grammar | None = None

@@ -56,6 +56,28 @@ def test_a_prompt_in_two_chunks_and_a_token():
     assert counted == [(2, 0, 1), (1, 0, 0), (0, 1, 0)]
 
 
+def test_a_request_that_got_tokens_is_told_anew():
+    request = make("r", [5, 6, 7], max_tokens=9)
+    draft = StepDraft(0)
+    draft.introduce(request, ([1],))
+    assert request.num_told == 3
+    draft.schedule(request, 3)
+    assert request.num_told == 4
+    request.token_ids += [1, 2, 3]
+    request.num_placeholders = 0
+    second = StepDraft(1)
+    second.tell_anew(request, ([1, 2],))
+    second.schedule(request, 3)
+    plan = second.plan([])
+    assert plan.preempted == ("r",)
+    assert (plan.new[0].token_ids, plan.new[0].num_computed_tokens) == ([5, 6, 7, 1, 2, 3], 3)
+    assert (plan.new[0].block_ids, plan.new[0].epoch) == (([1, 2],), 0)
+    assert plan.scheduled[0].sample
+    assert request.num_told == 7
+    assert (second.counters.num_prefill_tokens, second.counters.num_decode_requests) == (0, 1)
+    assert second.counters.num_preempted == 0
+
+
 def test_resumed_request_counts_as_prefill():
     request = make("r", [5, 6, 7])
     request.token_ids += [1, 2]

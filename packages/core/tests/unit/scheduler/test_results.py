@@ -6,7 +6,7 @@ from kernelet.contracts.executor import SampledRequest, ScheduledRequest
 from kernelet.contracts.sampling import SamplerParams, TokenLogprobs
 from kernelet.errors import RequestFailedError
 from kernelet.request.request import Request
-from kernelet.scheduler.results import apply_result
+from kernelet.scheduler.results import apply_result, foretold
 from kernelet.testing.null.harness import null_request
 
 
@@ -105,3 +105,51 @@ def test_pooled_states_come_with_the_end():
 def test_a_worker_that_pools_nothing():
     with pytest.raises(RequestFailedError, match="knows no pooling"):
         apply_result(make(pooling="last"), entry(0, 6, sample=False), result([]), 100)
+
+
+class Anything:
+    """A grammar that takes every token."""
+
+    def accept(self, token_ids):
+        return True
+
+    def can_end(self):
+        return True
+
+    def must_end(self):
+        return False
+
+
+def test_what_must_come_is_appended():
+    request = make()
+    request.grammar = Anything()
+    more = iter([41, 42, None])
+    progress = apply_result(request, entry(0, 6), result([40]), 100, lambda _: next(more))
+    assert progress.output.token_ids == [40, 41, 42]
+    assert (progress.num_forced, progress.num_stored, progress.ending) == (2, 6, None)
+    # a step that was in flight samples what is known by now
+    assert foretold(request, entry(0, 6)) == 40
+    assert foretold(request, entry(6, 1)) == 41
+    assert foretold(request, entry(6, 1, sample=False)) is None
+    assert foretold(request, entry(6, 3)) is None
+    progress = apply_result(request, entry(6, 1), result([41]), 100, lambda _: 1 / 0)
+    assert not progress.worth_telling
+    assert request.output_token_ids == [40, 41, 42]
+    with pytest.raises(RequestFailedError, match="does not apply mask rows"):
+        apply_result(request, entry(6, 1), result([43]), 100)
+
+
+def test_what_must_come_may_be_the_end():
+    request = make()
+    request.grammar = Anything()
+    progress = apply_result(request, entry(0, 6), result([40]), 100, lambda _: 7)
+    assert progress.output.token_ids == [40, 7]
+    assert (progress.output.finish_reason, progress.output.stop_token_id) == ("stop", 7)
+    assert progress.output.structured == "enforced"
+
+
+def test_nothing_must_come_behind_an_end_or_of_a_free_text():
+    ended, free = make(), make()
+    ended.grammar = Anything()
+    assert apply_result(ended, entry(0, 6), result([7]), 100, lambda _: 1 / 0).output.token_ids == [7]
+    assert apply_result(free, entry(0, 6), result([40]), 100, lambda _: 1 / 0).output.token_ids == [40]

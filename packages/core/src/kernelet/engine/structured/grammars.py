@@ -16,6 +16,7 @@ from kernelet.engine.sandbox.pool import Stop
 from kernelet.engine.structured.answer import GuardedGrammar
 from kernelet.engine.structured.cache import SizedCache
 from kernelet.engine.structured.compiler import GrammarCompiler
+from kernelet.engine.structured.forced import ForcedText
 from kernelet.engine.structured.prepare import NAME
 from kernelet.engine.structured.start import Starter
 from kernelet.errors import (
@@ -102,9 +103,20 @@ class Grammars:
         compiler: Of the model's vocabulary.
         config: Bounds.
         start: Makes an answer's grammar.
+        forced: Of the model's vocabulary; None: nobody asks how text is written that must come.
+
+    Attributes:
+        forced_text: ``forced``.
     """
 
-    def __init__(self, compiler: GrammarCompiler, config: StructuredConfig, start: Starter | None = None) -> None:
+    def __init__(
+        self,
+        compiler: GrammarCompiler,
+        config: StructuredConfig,
+        start: Starter | None = None,
+        forced: ForcedText | None = None,
+    ) -> None:
+        self.forced_text = forced
         self._compiler = compiler
         self._inline = config.compile_inline
         self._start = start or Starter()

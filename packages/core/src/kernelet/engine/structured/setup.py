@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property
 from importlib.util import find_spec
 
 from kernelet.config import EngineConfig, ModelConfig, StructuredConfig
@@ -14,6 +14,7 @@ from kernelet.engine.options import EngineOptions
 from kernelet.engine.sandbox.messages import PluginsOfHelper
 from kernelet.engine.sandbox.pool import Sandbox
 from kernelet.engine.structured.compiler import GrammarCompiler
+from kernelet.engine.structured.forced import ForcedText
 from kernelet.engine.structured.grammars import Grammars
 from kernelet.engine.structured.prepare import AUTO, StructuredOutputs
 from kernelet.engine.structured.start import Starter
@@ -32,6 +33,7 @@ def structured_config(options: EngineOptions) -> StructuredConfig:
         disable_additional_properties=options.structured_disable_additional_properties,
         max_whitespace=options.structured_max_whitespace,
         in_reasoning=options.structured_in_reasoning,
+        jump_forward=options.structured_jump_forward,
         limits=ConstraintLimits(
             max_bytes=options.structured_max_bytes,
             max_depth=options.structured_max_depth,
@@ -74,21 +76,48 @@ def make_grammars(
 ) -> Grammars:
     """The engine's half; reads the tokenizer once a request needs it, or for the engine that the operator named."""
     sandbox = Sandbox(memory_bytes=config.structured.compile_memory, plugins=helper_plugins)
-    vocabulary = partial(load_vocabulary, config.model, load_tokenizer)
-    compiler = GrammarCompiler(plugins, config.structured, vocabulary, sandbox)
-    grammars = Grammars(compiler, config.structured, Starter(plugins))
+    tokens = ModelTokens(config.model, load_tokenizer)
+    compiler = GrammarCompiler(plugins, config.structured, tokens.vocabulary, sandbox)
+    forced = ForcedText(lambda: compiler.vocabulary, tokens.encode)
+    grammars = Grammars(compiler, config.structured, Starter(plugins), forced)
     if config.structured.backend is not None:
         grammars.warm(config.structured.backend)
     return grammars
 
 
-def load_vocabulary(model: ModelConfig, load_tokenizer: Callable[[ModelConfig], Tokenizer | None]) -> TokenVocabulary:
-    """The vocabulary of a model.
+class ModelTokens:
+    """A model's tokenizer, read once it is needed.
 
-    Raises:
-        ParameterError: it has no tokenizer.
+    Args:
+        model: Whose.
+        load_tokenizer: Reads it; None: the model has none.
     """
-    tokenizer = load_tokenizer(model)
-    if tokenizer is None:
-        raise ParameterError("structured_outputs", f"{model.model} has no tokenizer, so there is no text: leave it out")
-    return token_vocabulary(tokenizer, model.vocab_size)
+
+    def __init__(self, model: ModelConfig, load_tokenizer: Callable[[ModelConfig], Tokenizer | None]) -> None:
+        self._model = model
+        self._load_tokenizer = load_tokenizer
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer.
+
+        Raises:
+            ParameterError: there is none.
+        """
+        tokenizer = self._load_tokenizer(self._model)
+        if tokenizer is None:
+            text = f"{self._model.model} has no tokenizer, so there is no text: leave it out"
+            raise ParameterError("structured_outputs", text)
+        return tokenizer
+
+    def vocabulary(self) -> TokenVocabulary:
+        """What engines need of it; takes a while.
+
+        Raises:
+            ParameterError: there is none.
+        """
+        return token_vocabulary(self.tokenizer, self._model.vocab_size)
+
+    def encode(self, text: str) -> list[int]:
+        """A text in its own tokens."""
+        return self.tokenizer.encode(text, add_special_tokens=False)

@@ -52,14 +52,18 @@ class Batch:
         if self._next_step is not None and plan.step != self._next_step:
             raise PlanError(f"step {plan.step} follows step {self._next_step - 1}")
         self._next_step = plan.step + 1
+        released: dict[str, HeldRequest] = {}
         for request_id in (*plan.finished, *plan.preempted):
-            if self.held.pop(request_id, None) is None:
+            if request_id not in self.held:
                 raise PlanError(f"{request_id} is released, but the worker does not hold it")
+            released[request_id] = self.held.pop(request_id)
         scheduled = [entry.request_id for entry in plan.scheduled]
         if len(set(scheduled)) != len(scheduled):
             raise PlanError("a request is scheduled twice in a step")
         for new in plan.new:
             self._take_up(new, set(scheduled))
+            if new.request_id in released:
+                self._correct(self.held[new.request_id], released[new.request_id])
         for entry in plan.scheduled:
             self._extend(entry)
 
@@ -94,6 +98,15 @@ class Batch:
             tables=tuple(list(blocks) for blocks in new.block_ids),
             num_computed=new.num_computed_tokens,
         )
+
+    def _correct(self, held: HeldRequest, before: HeldRequest) -> None:
+        """Of a request that goes on with other tokens, writes again what steps in flight computed of placeholders."""
+        if held.data.epoch != before.data.epoch:
+            return
+        pairs = zip(held.token_ids[: held.num_computed], before.token_ids, strict=False)
+        place = next((place for place, (token, guess) in enumerate(pairs) if token != guess), held.num_computed)
+        for store, table in zip(self._stores, held.tables, strict=True):
+            store.write(table, place, held.digests[place : held.num_computed])
 
     def _extend(self, entry: ScheduledRequest) -> None:
         held = self.held.get(entry.request_id)

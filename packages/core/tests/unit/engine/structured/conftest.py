@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from kernelet.config import CacheConfig, SchedulerConfig
 from kernelet.config.structured import StructuredConfig
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.structured import Chars, Concat, GrammarRules, Repeat, Text, Union
+from kernelet.engine.structured.forced import ForcedText
 from kernelet.engine.structured.grammars import Grammars
 from kernelet.errors import SandboxError
 from kernelet.request.structured import RulesState, StructuredRequest
@@ -72,7 +74,8 @@ def make_grammars(compiler):
     made = []
 
     def make(**config):
-        made.append(Grammars(compiler, StructuredConfig(**config)))
+        forced = ForcedText(lambda: compiler.vocabulary, lambda text: list(text.encode()))
+        made.append(Grammars(compiler, StructuredConfig(**config), forced=forced))
         return made[-1]
 
     yield make
@@ -118,13 +121,14 @@ def sandbox(kernel):
 class World:
     """An engine core on the null worker, and everything that came of its requests."""
 
-    def __init__(self, grammars, depth=1, num_blocks=101, context=256):
+    def __init__(self, grammars, structured, depth=1, num_blocks=101, context=256, budget=64):
         self.grammars = grammars
         config = null_engine_config(
             max_model_len=context,
             cache=CacheConfig(block_size=4, num_blocks=num_blocks),
-            scheduler=SchedulerConfig(depth=depth, max_num_seqs=64, max_num_batched_tokens=64),
+            scheduler=SchedulerConfig(depth=depth, max_num_seqs=64, max_num_batched_tokens=budget),
         )
+        config = replace(config, structured=structured)
         self.core, self.executor = null_core(config, grammars=grammars)
         self.woken = threading.Event()
         self.core.on_news(self.woken.set)
@@ -158,7 +162,7 @@ class World:
 
 @pytest.fixture
 def world(make_grammars):
-    def make(depth=1, num_blocks=101, context=256, **config):
-        return World(make_grammars(**config), depth, num_blocks, context)
+    def make(depth=1, num_blocks=101, context=256, budget=64, **config):
+        return World(make_grammars(**config), StructuredConfig(**config), depth, num_blocks, context, budget)
 
     return make

@@ -12,7 +12,7 @@ from kernelet.config.structured import ConstraintLimits, StructuredConfig
 from kernelet.contracts.sampling import StructuredOutputsParams
 from kernelet.engine.options import EngineOptions
 from kernelet.engine.structured import setup
-from kernelet.engine.structured.setup import load_vocabulary, make_grammars, make_structured, structured_config
+from kernelet.engine.structured.setup import ModelTokens, make_grammars, make_structured, structured_config
 from kernelet.errors import ConfigError, ParameterError, SelectionError
 from kernelet.testing.null.harness import null_engine_config
 from kernelet.testing.null.model import null_config, write_model
@@ -30,6 +30,7 @@ def test_every_option_sets_something():
         "structured_disable_any_whitespace": True,
         "structured_disable_additional_properties": True,
         "structured_in_reasoning": True,
+        "structured_jump_forward": False,
         "structured_compile_inline": True,
     }
     names = [field.name for field in dataclasses.fields(EngineOptions) if field.name.startswith("structured_")]
@@ -65,13 +66,17 @@ def test_without_engines_it_says_what_to_install():
         make_structured(StructuredConfig(), plugins, None, "install this").prepare(StructuredOutputsParams(regex="a"))
 
 
-def test_the_vocabulary_is_the_models(tmp_path):
+def test_tokens_are_the_models(tmp_path):
     folder = write_model(tmp_path, null_config())
     model = dataclasses.replace(null_engine_config().model, path=str(folder), vocab_size=300)
-    found = load_vocabulary(model, lambda model: Tokenizer.from_folder(model.path))
+    read = []
+    tokens = ModelTokens(model, lambda model: read.append(model) or Tokenizer.from_folder(model.path))
+    found = tokens.vocabulary()
     assert len(found.token_bytes) == 300
+    assert b"".join(found.token_bytes[token] for token in tokens.encode("aé")) == "aé".encode()
+    assert read == [model]
     with pytest.raises(ParameterError, match="has no tokenizer"):
-        load_vocabulary(model, lambda _: None)
+        ModelTokens(model, lambda _: None).vocabulary()
 
 
 def test_nothing_is_started_before_a_request_comes(kernel):
