@@ -12,7 +12,8 @@ from kv_machine import GoldenRule
 HAPPENED = (
     *("hit", "partial", "miss", "later", "sync", "async", "loaded", "failed", "cancelled", "aborted", "held", "died"),
     *("twice", "stranger", "wrote-after", "num_preempted", "num_chunked", "external_hits", "prefix_hits", "misled"),
-    *("failed: short", "failed: timeout", "failed: unconfirmed", "failed: handover_timeout"),
+    *("failed: short", "failed: timeout", "failed: unconfirmed", "failed: handover_timeout", "failed: connector_off"),
+    "raised",
     *("ended: length", "ended: abort", "ended: error"),
 )
 

@@ -12,6 +12,7 @@ from kernelet.config.kv import KVTransferConfig
 from kernelet.request.status import FinishReason
 from kernelet.testing.kv_connector.fake import fake_offer
 from kernelet.testing.kv_connector.null_engine import kv_core
+from kernelet.testing.kv_connector.raising import METHODS, RaisingScheduler, RaisingWorker
 from kernelet.testing.kv_connector.script import FOREVER, EndScript, LoadScript, World
 from kernelet.testing.null.harness import null_engine_config, null_request
 from kernelet.testing.null.model import FULL, SLIDING
@@ -42,6 +43,11 @@ ENDS = st.sampled_from(
         *[EndScript(holds=True, polls=2, times=3), EndScript(holds=True, polls=FOREVER)],
     ]
 )
+
+RAISES = st.one_of(
+    st.just({}), st.just({}), st.dictionaries(st.sampled_from(METHODS), st.integers(0, 60), min_size=1, max_size=2)
+)
+"""Methods of a connector that raise, each after so many calls."""
 
 REQUESTS = st.tuples(
     st.integers(0, 2),
@@ -75,10 +81,11 @@ class GoldenRule(RuleBasedStateMachine):
         policy=st.sampled_from(["recompute", "recompute", "fail"]),
         hybrid=st.sampled_from([False, False, True]),
         warm=st.integers(0, 3).map(bool),
+        raises=st.tuples(RAISES, RAISES, RAISES),
     )
-    def start(self, loads, ends, chunk, depth, caching, policy, hybrid, warm):
+    def start(self, loads, ends, chunk, depth, caching, policy, hybrid, warm, raises):
         self.now = 0.0
-        self.worlds = [World(loads[index % 2], ends) for index in range(self.fakes)]
+        self.worlds = [World(loads[index % 2], ends, raises=raises[index]) for index in range(self.fakes)]
         config = null_engine_config(
             vocab_size=VOCAB,
             max_model_len=LONGEST,
@@ -94,9 +101,12 @@ class GoldenRule(RuleBasedStateMachine):
             load_timeout=LOAD_TIMEOUT,
             handover_timeout=HANDOVER_TIMEOUT,
         )
-        offers = [fake_offer(world, f"fake-{index}") for index, world in enumerate(self.worlds)]
+        offers = [
+            fake_offer(world, f"fake-{index}", RaisingScheduler, RaisingWorker)
+            for index, world in enumerate(self.worlds)
+        ]
         self.core, self.executor = kv_core(config, offers, transfer, clock=lambda: self.now, pause=self.pass_time)
-        self.requests, self.outcomes, self.deaths = {}, {}, 0
+        self.requests, self.outcomes, self.deaths, self.off = {}, {}, 0, ()
         for family in FAMILIES if warm else ():
             self.add_one(family, 2)
         while self.core.has_unfinished():
@@ -167,6 +177,7 @@ class GoldenRule(RuleBasedStateMachine):
         for name in ("num_preempted", "num_chunked", "external_hits", "num_loads", "prefix_hits"):
             self.saw[name] += getattr(stats, name)
         self.saw.update({f"failed: {kind}": count for kind, count in stats.load_failures.items()})
+        self.off = stats.kv_connectors_off
 
     @invariant()
     def blocks_add_up(self):
@@ -187,6 +198,10 @@ class GoldenRule(RuleBasedStateMachine):
         for name, request in self.requests.items():
             self.compare(request, self.outcomes[name])
         self.core.close()
+        for index, world in enumerate(self.worlds):
+            raised = world.did["raised"] > 0
+            assert raised or f"fake-{index}" not in self.off, "a connector is off that has not raised"
+            assert world.did["raised"] <= 3, "it is called again and again: cancel and shutdown alone come after"
         self.saw["misled"] += len(self.executor.worker.misled)
         for world in self.worlds:
             self.saw.update(world.did)

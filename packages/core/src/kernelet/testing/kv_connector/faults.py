@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -28,10 +29,10 @@ from kernelet.testing.faults import Fault
 from kernelet.testing.kv_connector.fake import FakeScheduler, FakeWorker, Load, fake_offer
 from kernelet.testing.kv_connector.handover import GIVES, Bench, HandoverScheduler, HandoverWorker, handover_offer
 from kernelet.testing.kv_connector.pages import PlainPages
-from kernelet.testing.kv_connector.rig import EXACT, FENCE
+from kernelet.testing.kv_connector.rig import EXACT, FENCE, PAUSE
 from kernelet.testing.kv_connector.scene import FOUND, KVConnectorCapabilities
 from kernelet.testing.kv_connector.script import FOREVER, LoadScript, World
-from kernelet.testing.kv_connector.suite import LAYOUTS, OWNERS, RANKS, STALE, KVConnectorSuite
+from kernelet.testing.kv_connector.suite import ENDED, LAYOUTS, OWNERS, RANKS, STALE, KVConnectorSuite
 from kernelet.testing.offered import Offered
 
 PATIENCE = 0.3
@@ -222,6 +223,14 @@ class WritesAfterCancel(FakeWorker):
             part[list(load.move.block_ids[0])] = 0
 
 
+class GoesOnAfterTheEnd(FakeWorker):
+    """Its thread is told to end, and not waited for."""
+
+    def shutdown(self) -> None:
+        for tensors in cast("PlainPages", self.pages).tensors.values():
+            threading.Timer(PAUSE, tensors[0].zero_).start()
+
+
 class ConfirmsMore(FakeWorker):
     def get_finished(self) -> TransferResults:
         found = super().get_finished()
@@ -313,6 +322,7 @@ _PLANTED: tuple[tuple[str, type[KVConnectorSuite], str], ...] = (
     ("gives-each-rank-the-heads-of-the-first", suite_of(worker=FirstRanksHeads), RANKS),
     ("reads-pages-after-the-step", suite_of(worker=SavesLate), OWNERS),
     ("writes-after-a-cancel", suite_of(worker=WritesAfterCancel), FENCE),
+    ("goes-on-after-the-end", suite_of(worker=GoesOnAfterTheEnd), ENDED),
     ("confirms-more-than-it-was-told", suite_of(worker=ConfirmsMore), "must not confirm more tokens than it was told"),
     ("never-confirms", suite_of(script=LoadScript(polls=FOREVER)), _UNCONFIRMED),
     ("confirms-twice", suite_of(script=LoadScript(times=2)), "must name a transfer once, on each rank"),

@@ -371,6 +371,17 @@ class Rig:
         for pages, old in zip(self.pages, before, strict=True):
             check(pages.unchanged(old), sentence)
 
+    def switch_off(self) -> None:
+        """In the middle of a step, as after a method that raised: what is open is cancelled, and the workers end."""
+        meta = self._meta(())
+        workers, self.workers = self.workers, []
+        for worker, pages in zip(workers, self.pages, strict=True):
+            worker.bind_connector_metadata(meta)
+            worker.start_load_kv()
+            pages.close(self.open)
+            worker.cancel(tuple(self.open))
+            worker.shutdown()
+
     def close(self) -> None:
         """The engine stops."""
         for worker in self.workers:

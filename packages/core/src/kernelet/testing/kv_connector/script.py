@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
 
@@ -89,13 +89,21 @@ class World:
     Attributes:
         store: Where it saves.
         did: How often it did what, by the words of the scripts.
+        raises: After how many calls a method raises, of the connectors in ``raising``.
+        calls: How often each of their methods was called.
     """
 
     def __init__(
-        self, loads: Sequence[LoadScript] = (), ends: Sequence[EndScript] = (), store: Store | None = None
+        self,
+        loads: Sequence[LoadScript] = (),
+        ends: Sequence[EndScript] = (),
+        store: Store | None = None,
+        raises: Mapping[str, int] | None = None,
     ) -> None:
         self.store = store or Store()
         self.did: Counter[str] = Counter()
+        self.raises = dict(raises or {})
+        self.calls: Counter[str] = Counter()
         self._loads: Iterator[LoadScript] = cycle(loads or [LoadScript()])
         self._ends: Iterator[EndScript] = cycle(ends or [EndScript()])
 

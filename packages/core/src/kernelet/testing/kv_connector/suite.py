@@ -31,6 +31,7 @@ OWNERS = (
 )
 RANKS = "each rank must get its own heads, in the dtype of its pages"
 LAYOUTS = "what an engine with another block size or order of pages has computed must be found, and converted"
+ENDED = "when cancel() and shutdown() have returned, nothing may touch a page any more"
 STALE = "a load from blocks that were taken back, as their deadline passed, must be confirmed with 0 tokens"
 
 QUIET = 30
@@ -201,6 +202,17 @@ class KVConnectorSuite(Suite):
             sink.finish(held)
             before = [pages.snapshot() for pages in sink.pages]
             self._stay_quiet(sink, before, FENCE)
+
+    def test_ends_in_the_middle_of_a_step(self, scene: Scene) -> None:
+        """A method has raised: the engine goes on without the connector, and its blocks have other owners."""
+        source, sink = scene.pair()
+        tokens = self.tokens(1)
+        held, ticket = scene.find(sink, tokens, scene.put(source, tokens), known=len(tokens))
+        sink.start_load(held, ticket)
+        sink.switch_off()
+        before = [pages.snapshot() for pages in sink.pages]
+        time.sleep(QUIET * PAUSE)
+        sink.check_pages(before, ENDED)
 
     def test_blocks_have_new_owners(self, scene: Scene) -> None:
         """Requests are preempted in the middle of their prompts, and their blocks written by others."""
