@@ -39,7 +39,7 @@ def resources():
 async def generate(llm, command):
     from kernelet import SamplingParams
 
-    prompt = {"prompt_token_ids": command["prompt"]}
+    prompt = {"prompt" if isinstance(command["prompt"], str) else "prompt_token_ids": command["prompt"]}
     if command.get("params"):
         prompt["kv_transfer_params"] = command["params"]
     sampling = SamplingParams(temperature=0, max_tokens=command["max_tokens"], ignore_eos=True)
@@ -49,6 +49,8 @@ async def generate(llm, command):
                 choice = output.outputs[0]
                 say(
                     id=command["id"],
+                    prompt=output.prompt_token_ids,
+                    text=choice.text,
                     tokens=choice.token_ids,
                     reason=str(choice.finish_reason),
                     params=output.kv_transfer_params,

@@ -26,6 +26,11 @@ SECONDS = 10
 LEASE = 3
 """Seconds after which a lease expires that nobody wants."""
 PARTS = 8
+TEXTS = (
+    "In the year 1869 the first railway across the continent was finished, and people who had walked for months",
+    "A recipe for bread: take flour, water, salt and a little of the dough that was left over from the day",
+    "The lighthouse keeper wrote down every ship that passed, and in winter",
+)
 ROOM = {"descriptors": 8, "threads": 8, "maps": 40}
 """By how much a process may grow in hundreds of transfers, of what allocators and pools keep; each leak is more."""
 
@@ -58,17 +63,19 @@ class Engine:
             )
         self._answers = {}
         self._lock = threading.Lock()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def tell(self, **command):
         self.process.stdin.write(json.dumps(command) + "\n")
         self.process.stdin.flush()
 
     def answer(self, name):
-        try:
-            return self._of(name).get(timeout=PATIENCE)
-        except queue.Empty:
-            raise AssertionError(f"no answer to {name}: {self.log.read_text()[-3000:]}") from None
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end and (self._reader.is_alive() or not self._of(name).empty()):
+            with contextlib.suppress(queue.Empty):
+                return self._of(name).get(timeout=0.5)
+        raise AssertionError(f"no answer to {name}: {self.log.read_text()[-3000:]}")
 
     def ask(self, name="", **command):
         self.tell(**command)
@@ -112,13 +119,17 @@ class Pair:
     """
 
     def __init__(self, folder, connector, settings=None, **options):
-        options = {"model": os.fspath(options.pop("model", None) or full(folder / "model")), **options}
+        options = {"model": os.fspath(options.pop("model", None) or full(folder / "model", vocab_size=212)), **options}
         settings = {"after_part": "__main__:after_part"} if settings is None else settings
         self._make = lambda role: Engine(folder, connector, role, options, settings)
         self._numbers = itertools.count()
         self.prefill, self.decode = self._make("producer"), self._make("consumer")
-        for engine in (self.prefill, self.decode):
-            engine.answer("ready")
+        try:
+            for engine in (self.prefill, self.decode):
+                engine.answer("ready")
+        except BaseException:
+            self.close()
+            raise
 
     def prompt(self, tokens=100):
         number = next(self._numbers)
@@ -227,6 +238,26 @@ def is_stopped(process):
     while os.waitid(os.P_PID, process, os.WSTOPPED | os.WNOHANG) is None:
         assert time.monotonic() < end, "it never stopped"
         time.sleep(0.02)
+
+
+def texts_are_those_of_one_engine(pair):
+    """Of sentences, handed over one after the other, and decoded together."""
+    alone = [pair.decode.answer(pair.start(text)) for text in TEXTS]
+    before = pair.hits()
+    params = [pair.hand_over(text) for text in TEXTS]
+    names = [pair.start(*each) for each in zip(TEXTS, params, strict=True)]
+    assert [pair.decode.answer(name)["text"] for name in names] == [each["text"] for each in alone]
+    assert pair.hits() - before == sum(len(each["prompt"]) - 1 for each in alone), pair.decode.log.read_text()[-3000:]
+
+
+def fails_when_the_other_is_gone(pair):
+    """With the policy ``fail``: one error, that says what to do, and the next request is served."""
+    prompt = pair.prompt()
+    params = pair.hand_over(prompt)
+    pair.prefill.kill()
+    error = pair.decode.answer(pair.start(prompt, params))["error"]
+    assert error.startswith("RequestFailedError: ") and "Send it again" in error
+    pair.fills(pair.decode)
 
 
 def waits_for_longer_than_its_lease(pair):

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import msgspec
 
-from kernelet.contracts.cache import NULL_BLOCK
 from kernelet.contracts.kv import (
     LATER,
     Handover,
@@ -159,21 +158,14 @@ class StoreScheduler(SchedulerSide):
     def _saves(self, scheduled: ScheduledKV) -> Iterator[Save]:
         """Chunks that are complete after the step; each once a request."""
         request = scheduled.request
-        end = min(scheduled.num_computed_tokens + scheduled.num_scheduled_tokens, request.num_tokens)
-        first, self._marks[request.request_id] = self._marks[request.request_id], end // self._chunk
-        for index in range(first, end // self._chunk):
+        first, end = self._marks[request.request_id], scheduled.num_ready_tokens // self._chunk
+        self._marks[request.request_id] = end
+        for index in range(first, end):
             chunk = self._at(index, request.key((index + 1) * self._chunk))
-            if chunk.key not in self._known and self._is_there(chunk, scheduled.block_ids):
+            blocks = scheduled.blocks_of(self.context.layouts[0], chunk.start, chunk.end)
+            if chunk.key not in self._known and blocks is not None:
                 self._remember(chunk.key)
                 yield Save(chunk=chunk, block_ids=scheduled.block_ids)
-
-    def _is_there(self, chunk: Chunk, block_ids: Sequence[Sequence[int]]) -> bool:
-        """Whether no block of it was dropped behind a sliding window."""
-        for layout, ids in zip(self.context.layouts[0], block_ids, strict=True):
-            blocks = ids[chunk.start // layout.block_size : -(-chunk.end // layout.block_size)]
-            if NULL_BLOCK in blocks:
-                return False
-        return True
 
     def _at(self, index: int, key: bytes) -> Chunk:
         return Chunk(key=key, start=index * self._chunk, end=(index + 1) * self._chunk)

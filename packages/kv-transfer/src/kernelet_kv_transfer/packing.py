@@ -8,7 +8,6 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from kernelet.contracts.cache import NULL_BLOCK
 from kernelet.contracts.kv import KVLayout, KVPages
 
 PARTS = 8
@@ -31,19 +30,11 @@ def cut(layouts: Sequence[KVLayout], start: int, end: int, most: int) -> Iterato
     yield from pairwise(edges)
 
 
-def first_kept(layout: KVLayout, block_ids: Sequence[int]) -> int:
-    """The first token whose block was not dropped."""
-    dropped = 0
-    while dropped < len(block_ids) and block_ids[dropped] == NULL_BLOCK:
-        dropped += 1
-    return dropped * layout.block_size
-
-
 def first_end(layouts: Sequence[KVLayout], block_ids: Sequence[Sequence[int]]) -> int:
     """From which number of tokens on all is there that the next token sees."""
     needed = [0]
     for layout, ids in zip(layouts, block_ids, strict=True):
-        kept = first_kept(layout, ids)
+        kept = layout.first_kept(ids)
         if kept:
             needed.append(kept + (layout.window or 1) - 1)
     return max(needed)
@@ -57,7 +48,7 @@ def pack(pages: KVPages, block_ids: Sequence[Sequence[int]], start: int, end: in
     """
     offset = 0
     for layout, ids in zip(pages.layouts, block_ids, strict=True):
-        kept = min(max(start, first_kept(layout, ids)), end)
+        kept = min(max(start, layout.first_kept(ids)), end)
         for layer in layout.layers:
             parts = pages.read(layer, ids, kept, end) if kept < end else ()
             for index, size in enumerate(_sizes(layout, end - start)):
@@ -88,7 +79,7 @@ def unpack(
     first, last = inside or (start, end)
     offset = 0
     for layout, ids in zip(pages.layouts, block_ids, strict=True):
-        kept = max(first, first_kept(layout, ids))
+        kept = max(first, layout.first_kept(ids))
         for layer in layout.layers:
             parts = []
             for part, size in zip(layout.parts, _sizes(layout, end - start), strict=True):
