@@ -17,17 +17,22 @@ from kernelet.contracts.offer import Settings
 from kernelet.testing.attention.exchange_faults import EXCHANGE_PLANTED
 from kernelet.testing.attention.kept import FORMS
 from kernelet.testing.attention.kept_faults import KEPT_PLANTED
+from kernelet.testing.attention.latent_faults import LATENT_PLANTED
 from kernelet.testing.attention.layers import AttentionCapabilities
 from kernelet.testing.attention.recorded_faults import RECORDED_PLANTED
 from kernelet.testing.attention.reference import SlowAttention, attend
 from kernelet.testing.attention.suite import AttentionSuite
+from kernelet.testing.attention.tree_faults import TREE_PLANTED
 from kernelet.testing.faults import Fault
 from kernelet.testing.offered import Offered
 
 SETTINGS = Settings(plugin="faulty")
+PLAIN = ("full", "sliding")
 
 
-def suite_of(attention: type[Any], cache_dtypes: tuple[str, ...] = ()) -> type[AttentionSuite]:
+def suite_of(
+    attention: type[Any], cache_dtypes: tuple[str, ...] = (), kinds: tuple[str, ...] = PLAIN
+) -> type[AttentionSuite]:
     """The suite as the author of that attention writes it."""
 
     class Faulty(AttentionSuite):
@@ -40,7 +45,7 @@ def suite_of(attention: type[Any], cache_dtypes: tuple[str, ...] = ()) -> type[A
             offer = AttentionOffer(
                 name="faulty",
                 target=f"{attention.__module__}:{attention.__qualname__}",
-                kinds=frozenset({"full", "sliding"}),
+                kinds=frozenset(kinds),
                 soft_cap=True,
                 sinks=True,
                 cache_dtypes=cache_dtypes,
@@ -289,10 +294,11 @@ _PLANTED: tuple[tuple[str, type[Any], str], ...] = (
 )
 
 FAULTS = tuple(
-    Fault(name=name, suite=suite_of(attention, forms), says=says)
-    for planted, forms in (
-        *((_PLANTED, ()), (RECORDED_PLANTED, ())),
-        *((KEPT_PLANTED, FORMS), (EXCHANGE_PLANTED, FORMS)),
+    Fault(name=name, suite=suite_of(attention, forms, kinds), says=says)
+    for planted, forms, kinds in (
+        *((_PLANTED, (), PLAIN), (RECORDED_PLANTED, (), PLAIN)),
+        *((KEPT_PLANTED, FORMS, PLAIN), (EXCHANGE_PLANTED, FORMS, PLAIN)),
+        *((LATENT_PLANTED, (), ("mla",)), (TREE_PLANTED, (), ("tree",))),
     )
     for name, attention, says in planted
 )

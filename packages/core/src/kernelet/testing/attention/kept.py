@@ -13,7 +13,7 @@ from kernelet.contracts.attention import AttentionBatch, AttentionSpec
 from kernelet.contracts.cache import FullAttentionSpec
 from kernelet.contracts.kv_pages import KVRegion
 from kernelet.contracts.offer import Settings
-from kernelet.testing.attention.reference import NO_SETTINGS, SlowAttention
+from kernelet.testing.attention.reference import NO_SETTINGS, SlowAttention, num_vectors
 
 FORMS = ("e4m3fn:tensor", "int8:token_head")
 """Those that the suite knows, as ``AttentionOffer.cache_dtypes`` names them."""
@@ -104,7 +104,7 @@ class SlowKept(SlowAttention):
     def allocate_cache(self, spec: FullAttentionSpec, num_blocks: int, device: Any) -> Any:
         if not self.spec.cache_form:
             return super().allocate_cache(spec, num_blocks, device)
-        shape = (2, num_blocks, spec.block_size, spec.num_kv_heads)
+        shape = (num_vectors(spec), num_blocks, spec.block_size, spec.num_kv_heads)
         elements = torch.zeros(*shape, spec.head_size, dtype=torch.uint8, device=device)
         return [elements, *([torch.zeros(shape, device=device)] if self.spec.cache_scales == "token_head" else ())]
 
@@ -123,9 +123,10 @@ class SlowKept(SlowAttention):
         if not self.spec.cache_form:
             super().import_pages(cache, block_ids, start, parts)
             return
-        super().import_pages(cache[0], block_ids, start, [part.view(torch.uint8) for part in parts[:2]])
+        vectors = len(cache[0])
+        super().import_pages(cache[0], block_ids, start, [part.view(torch.uint8) for part in parts[:vectors]])
         if len(cache) > 1:
-            super().import_pages(cache[1], block_ids, start, [part[..., 0] for part in parts[2:]])
+            super().import_pages(cache[1], block_ids, start, [part[..., 0] for part in parts[vectors:]])
 
     def regions(self, cache: Any) -> tuple[KVRegion, ...]:
         held = cache if isinstance(cache, list) else [cache]
@@ -136,7 +137,7 @@ class SlowKept(SlowAttention):
             super().write_kv(key, value, cache, metadata)
             return
         rows, blocks, offsets = self.slots(metadata)
-        for index, vectors in enumerate((key, value)):
+        for index, vectors in enumerate((key, value)[: len(cache[0])]):
             elements, scales = self.encode(vectors[rows], self.scales[index])
             cache[0][index][blocks, offsets] = to_bits(elements, self.spec.cache_dtype)
             if self.spec.cache_scales == "token_head":
@@ -151,8 +152,8 @@ class SlowKept(SlowAttention):
             return super().seen(cache, table, length, queries)
         key, value = (from_bits(part, self.spec.cache_dtype) for part in super().seen(cache[0], table, length, queries))
         if self.spec.cache_scales == "tensor":
-            scales = torch.tensor(self.scales)
-            return key * scales[0].double(), value * scales[1].double()
+            scales = torch.tensor(self.scales).double()
+            return key * scales[0], value * scales[len(cache[0]) - 1]
         key_scales, value_scales = super().seen(cache[1], table, length, queries)
         return key * key_scales[..., None].double(), value * value_scales[..., None].double()
 

@@ -14,6 +14,8 @@ from kernelet.testing.attention.kept import FORMS, changes_of
 from kernelet.testing.tensors import DTYPES, TOLERANCES
 
 WINDOW = 6
+LATENT_SIZES = ((12, 8), (80, 64), (576, 512))
+"""Head size and ``kv_lora_rank`` of latent layers; the last are those of DeepSeek's models."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +85,15 @@ FEATURES: Mapping[str, Feature] = MappingProxyType(
             changes={"num_kv_heads": 2, "window": WINDOW + 1, "soft_cap": 2.0, "sinks": True},
             says="window, soft cap and sinks must hold together",
         ),
+        "latent": Feature(
+            changes={"kind": "mla"},
+            says="a layer of kind mla must attend with its only key, of which the first kv_lora_rank elements are the "
+            "value: all heads share it, and the result is as wide",
+        ),
+        "latent, all": Feature(
+            changes={"kind": "mla", "soft_cap": 2.0, "sinks": True},
+            says="soft cap and sinks must hold of a latent layer too",
+        ),
     }
 )
 
@@ -103,6 +114,8 @@ class Layers:
         least = offer.block_size_multiple
         usual = least * -(-16 // least)
         self.block_sizes = capabilities.block_sizes or tuple(sorted({least, 3 * least, usual}))
+        sizes = tuple(sizes for sizes in LATENT_SIZES if sizes[0] in offer.head_sizes)
+        self.latent_sizes = sizes or LATENT_SIZES[:2]
         self.exact = next((dtype for dtype in ("float64", "float32") if dtype in self.dtypes), self.dtypes[0])
 
     def serves(self, spec: AttentionSpec) -> bool:
@@ -127,6 +140,9 @@ class Layers:
             "dtype": self.exact,
             "block_size": least * -(-4 // least),
         }
+        if changes.get("kind") == "mla":
+            values |= {"num_kv_heads": 1, "head_size": self.latent_sizes[0][0]}
+            values |= {"kv_lora_rank": self.latent_sizes[0][1]}
         values |= changes
         return AttentionSpec(**{"scale": values["head_size"] ** -0.5, **values})
 
@@ -147,6 +163,19 @@ class Layers:
             kept = all_of_it if self.serves(all_of_it) else self.plain(num_kv_heads=2, **form)
             if kept is not None:
                 yield kept, f"attention must be its formula over a cache that keeps {kept.cache_form} too"
+            latent = self.spec(kind="mla", **form)
+            if self.serves(latent):
+                yield latent, f"latent attention must be its formula over a cache that keeps {latent.cache_form} too"
+
+    def trees(self) -> Iterator[AttentionSpec]:
+        """Layers that are asked for draft trees: plain ones, with all else that is served, in each dtype and form."""
+        asked: list[Mapping[str, Any]] = [{}, {"num_kv_heads": 2, "soft_cap": 2.0, "sinks": True}]
+        asked += [{"num_kv_heads": 1, "window": WINDOW}]
+        asked += [{"dtype": dtype} for dtype in self.dtypes if dtype != self.exact]
+        for changes in (*asked, *self.forms()):
+            spec = self.spec(**{**changes, "kind": "tree"})
+            if self.serves(spec):
+                yield spec
 
     def forms(self) -> Iterator[dict[str, str]]:
         """What the offer's caches are kept in besides the layer's dtype, as fields of a spec."""
@@ -163,6 +192,13 @@ class Layers:
                         spec = self.spec(dtype=dtype, head_size=head_size, block_size=block_size, window=window)
                         if self.serves(spec):
                             yield spec
+            for head_size, rank in self.latent_sizes:
+                spec = self.spec(kind="mla", dtype=dtype, head_size=head_size, kv_lora_rank=rank)
+                if self.serves(spec):
+                    yield spec
+            spec = self.spec(kind="tree", dtype=dtype)
+            if self.serves(spec):
+                yield spec
 
         for form in self.forms():
             for head_size in self.head_sizes:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from kernelet.contracts.attention import Attention, AttentionBatch
 from kernelet.contracts.cache import NULL_BLOCK, FullAttentionSpec
+from kernelet.testing.attention.reference import num_vectors
 from kernelet.testing.verdict import check
 
 BYTES_SHOW = (1.0, 0.37, 0.77, 1.3)
@@ -79,7 +80,7 @@ class Pages:
             raise NotImplementedError("the kit finds no tensor in the cache: it cannot say what belongs to which block")
         first, second, last = (self._written(block) for block in (1, 2, num_blocks - 1))
         stored = sum(len(indices) for indices in first)
-        needed = 2 * spec.block_size * spec.num_kv_heads * spec.head_size
+        needed = num_vectors(spec) * spec.block_size * spec.num_kv_heads * spec.head_size
         check(
             stored >= needed, "write_kv() must store each key and value of its tokens in the cache, at the step's slots"
         )
@@ -111,7 +112,8 @@ class Pages:
         shape = (size, spec.num_kv_heads, spec.head_size)
         values = torch.full(shape, value, dtype=getattr(torch, self._dtype), device=self._device)
         metadata = self._attention.build_metadata(batch, self._device)
-        self._attention.write_kv(values, values.clone(), self._cache, metadata)
+        narrow = values[..., : self._attention.spec.value_size].clone()
+        self._attention.write_kv(values, narrow, self._cache, metadata)
 
     def _content(self, value: float) -> list[Tensor | float]:
         """What a block that holds one value everywhere is made of, for each piece of memory."""

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from kernelet.contracts.attention import Attention, AttentionBatch, AttentionSpec
-from kernelet.contracts.cache import NULL_BLOCK, FullAttentionSpec
+from kernelet.contracts.cache import NULL_BLOCK, FullAttentionSpec, MLAAttentionSpec
 from kernelet.contracts.graphs import CapturesDecode
 from kernelet.contracts.kv_pages import KVRegion
 from kernelet.contracts.offer import Settings
@@ -24,12 +24,12 @@ def attend(query: Tensor, key: Tensor, value: Tensor, spec: AttentionSpec, sinks
     Args:
         query: [n, num_heads, head_size] of the last n tokens.
         key: [tokens, num_kv_heads, head_size]; tokens that no query sees may be left out at the beginning.
-        value: The same.
+        value: [tokens, num_kv_heads, value_size].
         spec: Heads, scale, window and soft cap.
         sinks: [num_heads], a logit more in each denominator.
 
     Returns:
-        float64 [n, num_heads, head_size].
+        float64 [n, num_heads, value_size].
     """
     group = spec.num_heads // spec.num_kv_heads
     key, value = (part.double().repeat_interleave(group, 1) for part in (key, value))
@@ -49,6 +49,43 @@ def attend(query: Tensor, key: Tensor, value: Tensor, spec: AttentionSpec, sinks
     return torch.einsum("hqk,khd->qhd", weights, value)
 
 
+def attend_tree(
+    query: Tensor, key: Tensor, value: Tensor, masks: Sequence[int], spec: AttentionSpec, sinks: Tensor | None = None
+) -> Tensor:
+    """Attention of a draft tree, token by token: each is the last one of the branch that it is on.
+
+    Args:
+        query: [n, num_heads, head_size] of the tree.
+        key: [tokens, num_kv_heads, head_size], those of the tree at the end.
+        value: [tokens, num_kv_heads, value_size].
+        masks: Of each token, see ``AttentionBatch.tree_masks``.
+        spec: See ``attend``, as for the next.
+        sinks: See there.
+
+    Returns:
+        float64 [n, num_heads, value_size].
+    """
+    before = len(key) - len(query)
+    found = []
+    for token, mask in enumerate(masks):
+        branch = [*range(before), *(before + other for other in range(len(query)) if mask >> other & 1)]
+        found.append(attend(query[token : token + 1], key[branch], value[branch], spec, sinks))
+    return torch.cat(found)
+
+
+def num_vectors(spec: FullAttentionSpec) -> int:
+    """How many a cache holds of each token and key head: key and value, or the one that a latent layer has."""
+    return 1 if isinstance(spec, MLAAttentionSpec) else 2
+
+
+def tree_of(batch: AttentionBatch, row: int) -> list[int]:
+    """Masks of the draft tree of a request, as whole numbers of 64 bits; empty: it has none."""
+    if batch.tree_sizes is None or batch.tree_masks is None:
+        return []
+    stop = int(batch.query_start_loc[row + 1])
+    return [int(mask) % (1 << 64) for mask in batch.tree_masks[stop - int(batch.tree_sizes[row]) : stop]]
+
+
 class RecordedBatch(AttentionBatch):
     """Metadata of decode steps: arrays that stay where they are. Rows whose slot is 0 are nobody's."""
 
@@ -64,8 +101,8 @@ class SlowAttention(Attention, CapturesDecode):
         super().__init__(spec, settings)
 
     def allocate_cache(self, spec: FullAttentionSpec, num_blocks: int, device: Any) -> Tensor:
-        """[key or value, block, token, num_kv_heads, head_size]."""
-        shape = (2, num_blocks, spec.block_size, spec.num_kv_heads, spec.head_size)
+        """[key or value, block, token, num_kv_heads, head_size]; there is only the key of a latent layer."""
+        shape = (num_vectors(spec), num_blocks, spec.block_size, spec.num_kv_heads, spec.head_size)
         return torch.zeros(shape, dtype=getattr(torch, spec.dtype), device=device)
 
     def copy_blocks(self, cache: Tensor, sources: Sequence[int], destinations: Sequence[int]) -> None:
@@ -115,8 +152,8 @@ class SlowAttention(Attention, CapturesDecode):
 
     def write_kv(self, key: Tensor, value: Tensor, cache: Tensor, metadata: AttentionBatch) -> None:
         rows, blocks, offsets = self.slots(metadata)
-        cache[0][blocks, offsets] = key[rows]
-        cache[1][blocks, offsets] = value[rows]
+        for into, vectors in zip(cache, (key, value), strict=False):
+            into[blocks, offsets] = vectors[rows]
 
     def slots(self, metadata: AttentionBatch) -> tuple[Any, np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Rows of the step that are somebody's; block and offset of each."""
@@ -128,18 +165,29 @@ class SlowAttention(Attention, CapturesDecode):
         return rows, blocks, offsets
 
     def forward(self, query: Tensor, cache: Tensor, metadata: AttentionBatch, sinks: Tensor | None = None) -> Tensor:
-        result = torch.zeros_like(query)
+        result = query.new_zeros(*query.shape[:2], self.spec.value_size)
         for row, length in enumerate(metadata.seq_lens.tolist()):
             if isinstance(metadata, RecordedBatch) and not metadata.slot_mapping[row]:
                 continue
             start, stop = metadata.query_start_loc[row : row + 2].tolist()
             key, value = self.seen(cache, metadata.block_table[row], length, stop - start)
-            result[start:stop] = self.attend(query[start:stop], key, value, sinks)
+            value, tree = value[..., : self.spec.value_size], tree_of(metadata, row)
+            end, middle = len(key) - len(tree), stop - len(tree)
+            if middle > start:
+                result[start:middle] = self.attend(query[start:middle], key[:end], value[:end], sinks)
+            if tree:
+                result[middle:stop] = self.attend_tree(query[middle:stop], key, value, tree, sinks)
         return result
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, sinks: Tensor | None) -> Tensor:
         """One request's queries over what they see."""
         return attend(query, key, value, self.spec, sinks)
+
+    def attend_tree(
+        self, query: Tensor, key: Tensor, value: Tensor, masks: Sequence[int], sinks: Tensor | None
+    ) -> Tensor:
+        """One request's draft tree, over the same."""
+        return attend_tree(query, key, value, masks, self.spec, sinks)
 
     def seen(self, cache: Tensor, table: np.ndarray[Any, Any], length: int, queries: int) -> tuple[Tensor, Tensor]:
         """Keys and values that the last queries of a request see."""
@@ -148,4 +196,4 @@ class SlowAttention(Attention, CapturesDecode):
         blocks, offsets = np.divmod(np.arange(first, length), self.spec.block_size)
         if (table[blocks] == NULL_BLOCK).any():
             raise ValueError("a token that this step sees is in the null block")
-        return cache[0][table[blocks], offsets], cache[1][table[blocks], offsets]
+        return cache[0][table[blocks], offsets], cache[-1][table[blocks], offsets]

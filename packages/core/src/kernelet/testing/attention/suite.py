@@ -19,6 +19,7 @@ from kernelet.testing.attention.exchange_tests import ExchangeTests
 from kernelet.testing.attention.extremes import ExtremesTests
 from kernelet.testing.attention.kept import FORMS, changes_of
 from kernelet.testing.attention.kept_tests import KeptTests
+from kernelet.testing.attention.latent_tests import LatentTests
 from kernelet.testing.attention.layers import WINDOW, AttentionCapabilities, Layers
 from kernelet.testing.attention.pages import storages_of
 from kernelet.testing.attention.recorded_tests import RecordedTests
@@ -31,6 +32,7 @@ from kernelet.testing.attention.steps import (
     make_attention,
     play,
 )
+from kernelet.testing.attention.tree_tests import TreeTests
 from kernelet.testing.offered import Offered
 from kernelet.testing.search import SEARCH
 from kernelet.testing.tensors import check_close, check_equal, check_unchanged
@@ -50,7 +52,7 @@ MIXED: Sequence[Counts] = (
 """Prompts, chunks and decodes in one batch, longer than a window and than two blocks."""
 
 
-class AttentionSuite(ExtremesTests, KeptTests, ExchangeTests, RecordedTests):
+class AttentionSuite(ExtremesTests, KeptTests, ExchangeTests, RecordedTests, LatentTests, TreeTests):
     """Fixtures ``offered``: ``find_offer("acme_kernelet.plugin", AttentionOffer)``; ``device``: for torch.device."""
 
     capabilities: ClassVar[AttentionCapabilities] = AttentionCapabilities()
@@ -76,14 +78,17 @@ class AttentionSuite(ExtremesTests, KeptTests, ExchangeTests, RecordedTests):
 
         return requests
 
-    @pytest.fixture(params=["", *FORMS], ids=["own", *FORMS])
+    @pytest.fixture(params=["", *FORMS, "mla"], ids=["own", *FORMS, "mla"])
     def plain(self, request: pytest.FixtureRequest, layers: Layers) -> AttentionSpec:
-        """The plainest layer that is served, over each form of cache."""
-        spec = layers.plain(**changes_of(request.param))
+        """The plainest layer that is served, over each form of cache; then a latent one."""
+        if request.param == "mla":
+            spec = next((one for one in [layers.spec(kind="mla")] if layers.serves(one)), None)
+        else:
+            spec = layers.plain(**changes_of(request.param))
         if spec is None and request.param:
-            pytest.skip(f"the offer keeps no cache as {request.param}")
+            pytest.skip(f"the offer serves no layer of kind or cache {request.param}")
         if spec is None:
-            pytest.skip(f"the suite knows layers of the kinds full and sliding, not {sorted(layers.offer.kinds)}")
+            pytest.skip(f"the suite knows plain layers of the kinds full and sliding, not {sorted(layers.offer.kinds)}")
         return spec
 
     @pytest.fixture
@@ -124,7 +129,7 @@ class AttentionSuite(ExtremesTests, KeptTests, ExchangeTests, RecordedTests):
             raise ConformanceError(
                 f"a step without tokens must work, but it raised {type(error).__name__}: {error}"
             ) from error
-        check(found.shape == (0, plain.num_heads, plain.head_size), "a step without tokens must return no rows")
+        check(found.shape == (0, plain.num_heads, plain.value_size), "a step without tokens must return no rows")
 
     def test_every_feature_is_its_formula(self, layers: Layers, requests: Requests) -> None:
         for spec, says in layers.features():

@@ -10,7 +10,10 @@ def of(capabilities=None, **offer):
 
 
 def test_an_offer_of_everything_is_asked_for_everything(layers):
-    assert [says for _, says in layers.features()] == [feature.says for feature in FEATURES.values()]
+    latent = of(kinds=frozenset({"full", "sliding", "mla"}), soft_cap=True, sinks=True)
+    every = [feature for feature in FEATURES.values() if "kind" not in feature.changes]
+    assert [says for _, says in layers.features()] == [feature.says for feature in every]
+    assert [says for _, says in latent.features()] == [feature.says for feature in FEATURES.values()]
     asked = list(layers.offered())
     assert {spec.dtype for spec in asked} == {"float64", "float32", "bfloat16", "float16"}
     assert {spec.head_size for spec in asked} == {5, 64}
@@ -48,6 +51,26 @@ def test_what_is_not_offered_is_not_asked_for():
     plain = narrow.plain()
     assert (plain.kind, plain.window, plain.head_size, plain.block_size) == ("sliding", 1 << 20, 64, 16)
     assert of(kinds=frozenset({"latent"})).plain() is None
+    assert not list(narrow.trees())
+
+
+def test_latent_layers_are_asked_for_where_they_are_offered():
+    made = of(kinds=frozenset({"mla"}), soft_cap=True, cache_dtypes=("int8:token_head",))
+    assert made.plain() is None
+    asked = {(spec.kind, spec.num_kv_heads, spec.head_size, spec.kv_lora_rank) for spec in made.offered()}
+    assert asked == {("mla", 1, 12, 8), ("mla", 1, 80, 64)}
+    assert [(spec.cache_form, spec.soft_cap) for spec, _ in made.features()] == [("", None), ("int8:token_head", None)]
+    (deepseek,) = {spec.head_size for spec in of(kinds=frozenset({"mla"}), head_sizes=(576,)).offered()}
+    assert deepseek == 576
+
+
+def test_trees_are_asked_for_where_they_are_offered():
+    found = list(of(kinds=frozenset({"tree"}), soft_cap=True, sinks=True, cache_dtypes=("int8:token_head",)).trees())
+    assert {spec.kind for spec in found} == {"tree"}
+    assert [spec.window for spec in found].count(None) == len(found) - 1
+    assert {spec.dtype for spec in found} == {"float64", "float32", "bfloat16", "float16"}
+    assert any(spec.cache_form for spec in found)
+    assert any(spec.sinks for spec in found)
 
 
 def test_capabilities_narrow_what_an_offer_leaves_open():

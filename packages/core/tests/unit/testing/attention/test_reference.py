@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 from kernelet.contracts.attention import AttentionBatch, AttentionSpec
-from kernelet.contracts.cache import FullAttentionSpec
-from kernelet.testing.attention.reference import SlowAttention, attend
+from kernelet.contracts.cache import FullAttentionSpec, MLAAttentionSpec
+from kernelet.testing.attention.reference import SlowAttention, attend, attend_tree
 
 D = torch.float64
 
@@ -52,6 +53,69 @@ def test_attend_is_its_formula(changes, with_sinks):
     query, sinks = draw(4, 4, 3), draw(4, seed=3) if with_sinks else None
     expected = by_hand(query, keys, values, spec, sinks)
     torch.testing.assert_close(attend(query, keys, values, spec, sinks), expected)
+
+
+def test_absorbed_heads_are_what_expanded_ones_compute():
+    """DeepSeek-V2 (arXiv 2405.04434), section 2.1: keys and values of each head made from the latent, and rotated."""
+    rank, rotated, nope, size, heads = 6, 2, 4, 3, 4
+    latent, rope = draw(7, rank, seed=1), draw(7, rotated, seed=2)
+    up_key, up_value = draw(heads, nope, rank, seed=3), draw(heads, size, rank, seed=4)
+    query, query_rope = draw(2, heads, nope, seed=5), draw(2, heads, rotated, seed=6)
+    keys = torch.cat((torch.einsum("hnr,tr->thn", up_key, latent), rope[:, None].expand(-1, heads, -1)), -1)
+    values = torch.einsum("hvr,tr->thv", up_value, latent)
+    spec = make_spec(num_kv_heads=heads, head_size=nope + rotated, scale=0.3)
+    wanted = by_hand_of(torch.cat((query, query_rope), -1), keys, values, spec)
+
+    absorbed = torch.cat((torch.einsum("qhn,hnr->qhr", query, up_key), query_rope), -1)
+    stored = torch.cat((latent, rope), -1)[:, None]
+    mla = make_spec(kind="mla", num_kv_heads=1, head_size=rank + rotated, kv_lora_rank=rank, scale=0.3)
+    found = torch.einsum("qhr,hvr->qhv", attend(absorbed, stored, stored[..., :rank], mla), up_value)
+    torch.testing.assert_close(found, wanted)
+
+    attention = SlowAttention(mla)
+    spec = MLAAttentionSpec(
+        block_size=2, page_bytes=2 * 8 * 8, num_kv_heads=1, head_size=8, dtype="float64", kv_lora_rank=rank
+    )
+    cache = attention.allocate_cache(spec, 5, "cpu")
+    assert cache.nbytes == 5 * spec.page_bytes
+    step = batch([2, 3, 4, 5, 6, 7, 8], [[1, 2, 3, 4]], [7], [0, 7])
+    attention.write_kv(stored, stored, cache, step)
+    again = attention.forward(torch.cat((draw(5, heads, 8), absorbed)), cache, step)[5:]
+    torch.testing.assert_close(torch.einsum("qhr,hvr->qhv", again, up_value), wanted)
+
+
+def by_hand_of(query, keys, values, spec):
+    """One query and head at a time, of keys and values of different sizes."""
+    found = []
+    for row in range(len(query)):
+        seen = len(keys) - len(query) + row + 1
+        scores = torch.einsum("hd,thd->ht", query[row], keys[:seen]) * spec.scale
+        found.append(torch.einsum("ht,thv->hv", scores.softmax(-1), values[:seen]))
+    return torch.stack(found)
+
+
+@pytest.mark.parametrize("window", [None, 3])
+def test_a_tree_is_its_branches(window):
+    """Each token of a tree as the last one of a sequence of its own."""
+    spec = make_spec(window=window)
+    keys, values, query = draw(9, 2, 3, seed=1), draw(9, 2, 3, seed=2), draw(6, 4, 3)
+    branches = [[0], [0, 1], [0, 2], [0, 2, 3], [4], [0, 1, 5]]
+    masks = [sum(1 << token for token in branch) for branch in branches]
+    found = attend_tree(query, keys, values, masks, spec)
+    for token, branch in enumerate(branches):
+        picked = [0, 1, 2, *(3 + other for other in branch)]
+        wanted = by_hand(query[token : token + 1], keys[picked], values[picked], spec)
+        torch.testing.assert_close(found[token : token + 1], wanted)
+    attention = SlowAttention(spec)
+    cache = attention.allocate_cache(
+        FullAttentionSpec(block_size=2, page_bytes=192, num_kv_heads=2, head_size=3, dtype="float64"), 7, "cpu"
+    )
+    step = batch([*range(2, 11)], [[1, 2, 3, 4, 5]], [9], [0, 9])
+    step = replace(step, tree_sizes=np.array([6]), tree_masks=np.array([-1, -1, -1, *masks]))
+    attention.write_kv(keys, values, cache, step)
+    result = attention.forward(torch.cat((draw(3, 4, 3, seed=7), query)), cache, step)
+    torch.testing.assert_close(result[3:], found)
+    torch.testing.assert_close(result[:3], by_hand(draw(3, 4, 3, seed=7), keys[:3], values[:3], spec))
 
 
 def batch(slots, table, lengths, starts):

@@ -35,6 +35,33 @@ def test_a_step_is_laid_out_as_the_engine_does(layers):
     assert torch.equal(requests.keys["a"][6:], step.key[step.rows("a")])
 
 
+def test_a_tree_follows_its_request_and_is_rejected(layers):
+    requests = PagedRequests(offered(), layers.spec(kind="tree", block_size=4), "cpu")
+    requests.step({"a": 6})
+    step = requests.plan({"b": 2, "a": 1}, {"a": (-1, 0, 0)})
+    assert step.counts == {"b": 2, "a": 4}
+    assert step.batch.seq_lens.tolist() == [2, 10]
+    assert step.batch.tree_sizes.tolist() == [0, 3]
+    assert step.batch.tree_masks.tolist() == [-1, -1, -1, 0b001, 0b011, 0b101]
+    assert requests.length("a") == 7
+    found, expected = requests.run(step), requests.expected(step)
+    torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
+    follow = requests.plan({"a": 2})
+    assert follow.batch.tree_sizes is None
+    assert follow.batch.slot_mapping[0] == step.batch.slot_mapping[3]
+    assert not torch.equal(follow.key[0], step.key[3])
+    assert len(requests.keys["a"]) == 9
+
+
+def test_a_latent_layer_has_the_beginning_of_its_key_for_a_value(layers):
+    requests = PagedRequests(offered(), layers.spec(kind="mla"), "cpu")
+    step = requests.plan({"a": 5})
+    assert torch.equal(step.value, step.key[..., :8])
+    assert requests.run(step).shape == (5, 4, 8)
+    torch.testing.assert_close(requests.run(step), requests.expected(step), atol=1e-12, rtol=0)
+    assert cache_spec_of(requests.spec).page_bytes == 4 * 12 * 8
+
+
 def test_content_depends_on_name_and_position_alone(layers):
     first, second = (PagedRequests(offered(), layers.spec(), "cpu", seed=3) for _ in range(2))
     first.plan({"a": 4, "b": 1})
