@@ -8,7 +8,8 @@ from kernelet.contracts.kv import KVConnectorOffer
 from kernelet.contracts.lifecycle import PluginOptions
 from kernelet.contracts.offer import Option
 from kernelet.hookspecs import hookimpl
-from kernelet_kv_mooncake.shared import KEYS, options
+from kernelet_kv_transfer.options import options
+from kernelet_kv_transfer.params import KEYS
 
 
 @hookimpl
