@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
-from kernelet_attention_flex.conformance import TestFlexAttention, TestPackage
+import pytest
+
+from kernelet_attention_flex.conformance import TestFlexAttention as FlexAttention
+from kernelet_attention_flex.conformance import TestPackage
 
 __all__ = ["TestFlexAttention", "TestPackage"]
+
+
+@pytest.mark.long
+class TestFlexAttention(FlexAttention):
+    """The whole of it; some is in unit/test_attention.py."""

@@ -26,6 +26,7 @@ def test_when_it_is_compiled(compile_, device, compiled):
 
 
 @pytest.mark.long
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")
 def test_compiled_it_gives_the_same():
     """On a CPU torch's compiler serves it too, in float32."""
     steps = [{"a": 7, "b": 3}, {"a": 1, "b": 1}, {"a": 9}]

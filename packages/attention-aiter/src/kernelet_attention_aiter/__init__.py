@@ -1,0 +1,3 @@
+"""Paged attention in AITER."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Paged attention in FlashInfer."""
+
+from __future__ import annotations
