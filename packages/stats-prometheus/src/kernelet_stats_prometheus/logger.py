@@ -34,6 +34,7 @@ class PrometheusLogger(StatLogger):
         numbers["external_hits"] += stats.external_hits
         numbers["waiting_remote"] = stats.num_waiting_remote
         numbers["waiting_remote_s"] = stats.waiting_remote_s
+        numbers["connectors_off"] = len(stats.kv_connectors_off)
         numbers["loads"] += stats.num_loads
         numbers["preemptions"] += stats.num_preempted
         numbers["prompt_tokens"] += stats.num_done_prompt_tokens

@@ -92,6 +92,7 @@ METRICS = (
     ),
     gauge("waiting_remote", "requests_waiting_remote", "Requests that wait for a KV connector."),
     gauge("waiting_remote_s", "waiting_remote_seconds", "Seconds that the one has waited that waits longest for that."),
+    gauge("connectors_off", "kv_connectors_off", "KV connectors that failed and are switched off."),
     counter("loads", "kv_loads", "Loads of KV connectors that brought something."),
     counter("preemptions", "preemptions", "Preemptions of requests.", "vllm:num_preemptions"),
     counter("prompt_tokens", "prompt_tokens", "Prompt tokens of requests, cached ones included.", "vllm:prompt_tokens"),

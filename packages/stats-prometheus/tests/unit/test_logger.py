@@ -115,8 +115,11 @@ def test_kv_connectors(make, samples):
             kv_connectors=counted,
         )
     )
-    logger.record(StepStats(step=1, **step, load_failures={"timeout": 2}, kv_connectors={"nixl": {"bytes.saved": 2.5}}))
+    assert samples(logger)["kernelet_kv_connectors_off",] == 0
+    last = {"kv_connectors": {"nixl": {"bytes.saved": 2.5}}, "kv_connectors_off": ("kv-offload",)}
+    logger.record(StepStats(step=1, **step, load_failures={"timeout": 2}, **last))
     found = samples(logger)
+    assert found["kernelet_kv_connectors_off",] == 1
     assert (found["kernelet_requests_waiting_remote",], found["kernelet_waiting_remote_seconds",]) == (0, 0)
     assert found["vllm:external_prefix_cache_queries_total",] == 30
     assert found["vllm:external_prefix_cache_hits_total",] == 20

@@ -103,6 +103,7 @@ class ResponsesRequest(Fields):
     chat_template_kwargs: dict[str, Any] | None = None
     priority: Zero = 0
     cache_salt: Salt | None = None
+    kv_transfer_params: dict[str, Any] | None = None
     text: TextFields | None = None
     tools: ResponseTools | None = None
     tool_choice: Any = None
@@ -288,6 +289,7 @@ class ResponseObject(BaseModel):
 
     Attributes:
         status: "queued", "in_progress", "completed", "incomplete", "failed" or "cancelled".
+        kv_transfer_params: What KV connectors say, e.g. where another engine finds the prompt's keys and values.
     """
 
     model_config = {"extra": "allow"}
@@ -302,6 +304,7 @@ class ResponseObject(BaseModel):
     error: dict[str, Any] | None = None
     incomplete_details: dict[str, Any] | None = None
     previous_response_id: str | None = None
+    kv_transfer_params: dict[str, Any] | None = None
 
 
 class DeletedResponse(BaseModel):

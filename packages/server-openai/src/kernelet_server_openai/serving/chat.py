@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from starlette.types import Scope, Send
@@ -17,7 +16,7 @@ from kernelet_server_openai.serving.chat_message import chat_message
 from kernelet_server_openai.serving.chat_stream import ChatChunks
 from kernelet_server_openai.serving.finish import ending, finish_reason
 from kernelet_server_openai.serving.generating import Job, final_output, stream_outputs
-from kernelet_server_openai.serving.handover import handed_over
+from kernelet_server_openai.serving.handover import handed_over, with_facts
 from kernelet_server_openai.serving.logprobs import chat_logprobs, prompt_logprobs
 from kernelet_server_openai.serving.sending import note, send_json
 from kernelet_server_openai.serving.usage import count_usage
@@ -68,10 +67,7 @@ class ChatAnswer:
     async def _answer(self, send: Send) -> None:
         request, template = self._request, self._request.template() | self._use.template()
         prompt = await self._api.engine.chat_prompt(self._messages, **template)
-        if request.cache_salt is not None:
-            prompt = replace(prompt, cache_salt=request.cache_salt)
-        if request.kv_transfer_params is not None:
-            prompt = replace(prompt, kv_transfer_params=request.kv_transfer_params)
+        prompt = with_facts(prompt, request.cache_salt, request.kv_transfer_params)
         job = Job(prompt=prompt, params=self._params, request_id=self._heading.id, priority=request.priority)
         if request.stream:
             chunks = ChatChunks(self._heading, request, self._before)

@@ -1,12 +1,23 @@
-"""What KV connectors say to the client: ``kv_transfer_params`` of an answer, or of the chunk that ends it."""
+"""What a client and KV connectors say to each other: ``kv_transfer_params`` of requests, answers and last chunks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from kernelet.request.outputs import RequestOutput
 from kernelet_server_openai.serving.sending import ENCODER
+
+if TYPE_CHECKING:
+    from kernelet.engine.prompts import ParsedPrompt
+
+
+def with_facts(prompt: ParsedPrompt, cache_salt: str | None, params: Mapping[str, Any] | None) -> ParsedPrompt:
+    """A prompt of messages with what the request says beside them."""
+    if cache_salt is not None:
+        prompt = replace(prompt, cache_salt=cache_salt)
+    return prompt if params is None else replace(prompt, kv_transfer_params=params)
 
 
 def handed_over(outputs: Sequence[RequestOutput]) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any
 
 from starlette.types import Scope, Send
@@ -17,6 +16,7 @@ from kernelet_server_openai.protocol.sampling import check_logprobs
 from kernelet_server_openai.protocol.structured import check_one_form
 from kernelet_server_openai.serving.api import Api
 from kernelet_server_openai.serving.generating import Job, final_output
+from kernelet_server_openai.serving.handover import with_facts
 from kernelet_server_openai.serving.responses_events import ResponseEvents
 from kernelet_server_openai.serving.responses_input import Messages, answered, input_messages
 from kernelet_server_openai.serving.responses_items import message_of
@@ -112,8 +112,7 @@ class ResponseAnswer:
         request, template = self._request, self._request.template() | self.head.use.template()
         system = [] if request.instructions is None else [{"role": "system", "content": request.instructions}]
         prompt = await self._api.engine.chat_prompt([*system, *self._messages], **template)
-        if request.cache_salt is not None:
-            prompt = replace(prompt, cache_salt=request.cache_salt)
+        prompt = with_facts(prompt, request.cache_salt, request.kv_transfer_params)
         return Job(prompt=prompt, params=self._params, request_id=self.head.id, priority=request.priority)
 
     def keep(self, response: dict[str, Any], output: RequestOutput | None) -> None:

@@ -14,6 +14,7 @@ from kernelet_server_openai.protocol.errors import ApiError
 from kernelet_server_openai.protocol.responses import ResponsesRequest
 from kernelet_server_openai.protocol.tools import ToolUse
 from kernelet_server_openai.serving.finish import stopped
+from kernelet_server_openai.serving.handover import handed_over
 from kernelet_server_openai.serving.logprobs import chat_logprobs
 from kernelet_server_openai.serving.responses_items import (
     PREFIXES,
@@ -90,7 +91,7 @@ class ResponseHead:
             "truncation": "disabled",
             "usage": usage(output) if ended and output is not None else None,
             "user": request.user,
-        } | ({} if output is None else structured(output))
+        } | ({} if output is None else structured(output) | handed_over((output,)))
 
     def items(self, choice: CompletionOutput, status: str) -> list[dict[str, Any]]:
         """The output items; where the response was cut, the last one was."""

@@ -1,10 +1,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from scripted_engine import choice, output
 
-from kernelet_server_openai.serving.handover import handed_over, told_handover
+from kernelet.engine.prompts import ParsedPrompt
+from kernelet_server_openai.serving.handover import handed_over, told_handover, with_facts
+
+
+def test_a_prompt_of_messages_has_what_the_request_says_beside_them():
+    prompt = ParsedPrompt(text="abc", cache_salt="own", kv_transfer_params={"own": 1})
+    assert with_facts(prompt, None, None) == prompt
+    assert with_facts(prompt, "s", None) == replace(prompt, cache_salt="s")
+    assert with_facts(prompt, None, {"a": 1}) == replace(prompt, kv_transfer_params={"a": 1})
 
 
 def test_nothing_is_said_where_there_is_nothing():

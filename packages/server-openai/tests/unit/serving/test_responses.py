@@ -29,6 +29,29 @@ def test_what_the_engine_is_asked(make_app):
     assert template == {"chat_template_kwargs": {"a": 1}}
 
 
+def test_what_a_client_and_connectors_say_to_each_other(make_app):
+    """Whole, in the event that ends a stream, and in what is kept of a background response."""
+    said, given = {"remote_host": "a", "remote_block_ids": [[1]]}, {"do_remote_decode": True}
+    last = output(choice("hello", (1, 2), finish_reason="stop"), kv_transfer_params=said)
+    engine = ScriptedEngine(STEPS[0], last)
+    app = make_app(engine)
+    body = {"input": "hi", "kv_transfer_params": given}
+    assert post(app, PATH, body).json()["kv_transfer_params"] == said
+    assert engine.asked[0][0].kv_transfer_params == given
+    streamed = events(post(app, PATH, {**body, "stream": True}))
+    assert streamed[-1]["response"]["kv_transfer_params"] == said
+    assert not any("kv_transfer_params" in event.get("response", {}) for event in streamed[:-1])
+    without = post(make_app(ScriptedEngine(*STEPS)), PATH, {"input": "hi"}).json()
+    assert "kv_transfer_params" not in without
+
+
+def test_a_connectors_refusal_names_its_key(make_app):
+    error = ParameterError("kv_transfer_params.x", "no KV connector takes it")
+    reply = post(make_app(ScriptedEngine(error)), PATH, {"input": "hi", "kv_transfer_params": {"x": 1}})
+    assert (reply.status, reply.error["param"]) == (400, "kv_transfer_params.x")
+    assert post(make_app(ScriptedEngine()), PATH, {"input": "hi", "kv_transfer_params": [1]}).status == 400
+
+
 def test_instructions_are_not_kept_and_answers_are(make_app):
     engine = ScriptedEngine(*STEPS)
     app = make_app(engine)
