@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from outlines_core import Index, Vocabulary
@@ -47,6 +46,7 @@ class OutlinesEngine(GrammarEngine):
                 token_bytes.append(bytes((byte,)))
                 self._num_ids += 1
         self._token_bytes = tuple(token_bytes)
+        self._byte_ids = {token: found[0] for token, found in ids.items() if len(token) == 1}
         self._tokens = Vocabulary(self._num_tokens + 1, ids)
 
     def compile(self, rules: GrammarRules) -> bytes:
@@ -61,18 +61,20 @@ class OutlinesEngine(GrammarEngine):
         return bytes(built)
 
     def load(self, compiled: bytes) -> CompiledGrammar:
-        return OutlinesCompiled(Index.from_binary(compiled), 3 * len(compiled), self._num_tokens, self._token_bytes)
+        index = Index.from_binary(compiled)
+        written = WrittenTexts(index, self._token_bytes, self._byte_ids)
+        return OutlinesCompiled(index, written, 3 * len(compiled), self._num_tokens, self._num_ids)
 
 
 class OutlinesCompiled(CompiledGrammar):
     """An index: for every state the tokens that fit, and the states they lead to."""
 
-    def __init__(self, index: Index, num_bytes: int, num_tokens: int, token_bytes: Sequence[bytes]) -> None:
+    def __init__(self, index: Index, written: WrittenTexts, num_bytes: int, num_tokens: int, num_ids: int) -> None:
         self._index = index
-        self._written = WrittenTexts(index, token_bytes)
+        self._written = written
         self._num_bytes = num_bytes
         self._num_tokens = num_tokens
-        self._num_ids = len(token_bytes)
+        self._num_ids = num_ids
 
     @property
     def num_bytes(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from outlines_core import Index
@@ -16,14 +16,15 @@ class WrittenTexts:
 
     Args:
         index: Of the grammar.
-        token_bytes: Of every id that the index knows, all single bytes among them; empty: none that leads on.
+        token_bytes: Of every id that the index knows; empty: none that leads on.
+        ids: Of single bytes.
     """
 
-    def __init__(self, index: Index, token_bytes: Sequence[bytes]) -> None:
+    def __init__(self, index: Index, token_bytes: Sequence[bytes], ids: Mapping[bytes, int]) -> None:
         self._index = index
         self._token_bytes = token_bytes
+        self._ids = ids
         self._steps: dict[int, tuple[int, int] | None] = {}
-        self._ids = {token: token_id for token_id, token in enumerate(token_bytes) if len(token) == 1}
 
     def after(self, state: int) -> bytes:
         """Bytes that must come in a state, none where the text may end."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import gc
-import itertools
 import os
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
-CALLS, ROUNDS = 25, 3
+CALLS, ROUNDS = 25, 8
 KEPT_OBJECTS, KEPT_PAGES = 250, 40_000
 """Bytes a call that are no growth: of Python's objects; of the process, whose allocators keep some."""
 
@@ -23,20 +22,24 @@ def grown(call: Callable[[int], None]) -> bool:
     if not tracing:
         tracemalloc.start()
     try:
-        objects = least_growth(call, 1, lambda: tracemalloc.get_traced_memory()[0])
+        objects = grows(call, 1, lambda: tracemalloc.get_traced_memory()[0], KEPT_OBJECTS)
     finally:
         if not tracing:
             tracemalloc.stop()
-    return objects > CALLS * KEPT_OBJECTS or least_growth(call, 1 + ROUNDS, resident) > CALLS * KEPT_PAGES
+    return objects or grows(call, 1 + ROUNDS, resident, KEPT_PAGES)
 
 
-def least_growth(call: Callable[[int], None], number: int, measure: Callable[[], int]) -> int:
-    """Bytes by which each of some rounds of calls grew, at least: what is kept once is none."""
-    found = [measure()]
+def grows(call: Callable[[int], None], number: int, measure: Callable[[], int], kept: int) -> bool:
+    """Whether each of some rounds of calls keeps more than so many bytes a call.
+
+    What is kept once is no growth, nor what Python keeps of small objects to use it again: both come to an end.
+    """
     for index in range(ROUNDS):
+        before = measure()
         many(call, number + index)
-        found.append(measure())
-    return min(after - before for before, after in itertools.pairwise(found))
+        if measure() - before <= CALLS * kept:
+            return False
+    return True
 
 
 def many(call: Callable[[int], None], number: int) -> None:
