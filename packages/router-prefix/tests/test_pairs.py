@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import json
 
 import httpx
 import pytest
 from route_processes import WAIT, Process, until
 
 PATH = "/v1/completions"
+PROMPT = "The history of the sea is long. " * 10
+ASKED = {
+    PATH: {"prompt": PROMPT},
+    "/v1/chat/completions": {"messages": [{"role": "user", "content": PROMPT}]},
+    "/v1/responses": {"input": PROMPT},
+}
+"""One request, as each endpoint takes it."""
 ENGINE = {
     "KERNELET_PLUGINS": "core,platform-cpu,models-decoder,model-smollm2,server-openai,stats-prometheus,kv-transfer"
 }
 ROUTER = {"KERNELET_PLUGINS": "core,router-prefix"}
-PROMPT = "The history of the sea is long. " * 10
-
 pytestmark = pytest.mark.long
 
 
@@ -66,3 +72,51 @@ def test_the_text_is_that_of_one_engine_and_its_prompt_was_handed_over(pair):
     for engine in (prefill, decode):
         until(lambda engine=engine: figure(engine, "kernelet_kv_cache_usage_ratio") == 0)
     assert figure(decode, "kernelet_kv_load_failures_total") == 0
+
+
+def answer(engine, path, *, stream, **fields):
+    """Text and ``kv_transfer_params`` of a whole answer, or of the chunks or events of a stream."""
+    length = "max_output_tokens" if path == "/v1/responses" else "max_tokens"
+    fields[length] = fields.pop("tokens")
+    body = {**ASKED[path], "temperature": 0.0, "stream": stream, **fields}
+    reply = httpx.post(engine.url + path, json=body, timeout=WAIT)
+    assert reply.status_code == 200, reply.text
+    if not stream:
+        parts = [reply.json()]
+    else:
+        lines = [line.removeprefix("data: ") for line in reply.text.splitlines() if line.startswith("data: ")]
+        parts = [json.loads(line) for line in lines if line != "[DONE]"]
+    found = [one for part in parts for one in (part, part.get("response", {})) if "kv_transfer_params" in one]
+    said = [one["kv_transfer_params"] for one in found]
+    assert len(said) <= 1, "it is said once"
+    return "".join(map(text_of, parts)), said[0] if said else None
+
+
+def text_of(part):
+    """What a whole answer, a chunk or an event says."""
+    if part.get("type") == "response.output_text.delta":
+        return part["delta"]
+    if part.get("object") == "response":
+        return part["output"][0]["content"][0]["text"]
+    if not part.get("choices"):
+        return ""
+    choice = part["choices"][0]
+    return choice.get("text") or (choice.get("message") or choice.get("delta") or {}).get("content") or ""
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", ASKED)
+def test_every_endpoint_hands_over(pair, path, stream):
+    """A client takes what the prefill engine says to the decode engine, as a router does."""
+    prefill, decode, _ = pair
+    told = {"do_remote_decode": True}
+    own = {"cache_salt": f"{path} {stream}"}  # no prefix of another test
+    _, said = answer(prefill, path, stream=stream, tokens=1, kv_transfer_params=told, **own)
+    assert said is not None
+    before = figure(decode, "kernelet_external_prefix_cache_hits_total")
+    text, again = answer(decode, path, stream=stream, tokens=12, kv_transfer_params=said, **own)
+    assert figure(decode, "kernelet_external_prefix_cache_hits_total") - before > 50
+    alone, nothing = answer(prefill, path, stream=stream, tokens=12, **own)
+    assert text == alone != ""
+    assert again is nothing is None
+    until(lambda: figure(prefill, "kernelet_kv_cache_usage_ratio") == 0)
