@@ -31,6 +31,11 @@ def names(text: str | None) -> tuple[str, ...] | None:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
+def of_system(name: str, environ: Mapping[str, str] | None = None) -> str | None:
+    """Value of a variable that is not ours, as drivers read them; None when it is not set."""
+    return (os.environ if environ is None else environ).get(name)
+
+
 def cache_dir() -> Path:
     """Folder of what is kept: KERNELET_CACHE_DIR, else $XDG_CACHE_HOME/kernelet, else ~/.cache/kernelet."""
     if own := get("CACHE_DIR"):

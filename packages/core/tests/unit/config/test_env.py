@@ -62,3 +62,10 @@ def test_a_copy_of_all_variables(monkeypatch):
     assert found["ACME"] == "1"
     found["ACME"] = "2"
     assert env.all_variables()["ACME"] == "1"
+
+
+def test_variables_of_others(monkeypatch):
+    monkeypatch.setenv("SOME_DRIVERS_DEVICES", "")
+    assert env.of_system("SOME_DRIVERS_DEVICES") == ""
+    assert env.of_system("SOME_DRIVERS_DEVICES", {}) is None
+    assert env.of_system("A", {"A": "b"}) == "b"

@@ -1,0 +1,3 @@
+"""The CUDA platform of Kernelet."""
+
+from __future__ import annotations
