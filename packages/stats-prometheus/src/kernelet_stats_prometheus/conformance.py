@@ -20,6 +20,7 @@ SUMS = {
     "kernelet_prompt_tokens_total": "num_done_prompt_tokens",
     "kernelet_prefill_tokens_total": "num_prefill_tokens",
     "kernelet_generation_tokens_total": "num_decode_tokens",
+    "kernelet_forced_tokens_total": "num_forced_tokens",
     "kernelet_chunked_prefills_total": "num_chunked",
     "kernelet_preemptions_total": "num_preempted",
     "kernelet_prefix_cache_queries_total": "prefix_queries",

@@ -40,6 +40,7 @@ class PrometheusLogger(StatLogger):
         numbers["prompt_tokens"] += stats.num_done_prompt_tokens
         numbers["prefill_tokens"] += stats.num_prefill_tokens
         numbers["generation_tokens"] += stats.num_decode_tokens
+        numbers["forced_tokens"] += stats.num_forced_tokens
         numbers["chunked"] += stats.num_chunked
         numbers["steps"] += 1
         numbers["step_seconds"] += stats.seconds

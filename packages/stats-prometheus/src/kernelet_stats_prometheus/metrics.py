@@ -98,6 +98,7 @@ METRICS = (
     counter("prompt_tokens", "prompt_tokens", "Prompt tokens of requests, cached ones included.", "vllm:prompt_tokens"),
     counter("prefill_tokens", "prefill_tokens", "Prompt tokens computed, recomputed ones included."),
     counter("generation_tokens", "generation_tokens", "Tokens generated.", "vllm:generation_tokens"),
+    counter("forced_tokens", "forced_tokens", "Those that constraints left no choice about, and that no step sampled."),
     counter("chunked", "chunked_prefills", "Prompts that were cut by the limit of a step."),
     counter("steps", "steps", "Steps of the engine."),
     counter("step_seconds", "step_seconds", "Seconds that steps took."),

@@ -76,7 +76,7 @@ class StepPlan(msgspec.Struct, frozen=True, kw_only=True):
         new: Requests that the worker must take up; each is in ``scheduled`` too.
         scheduled: What is computed, in the order of the batch.
         finished: Requests that the worker forgets.
-        preempted: Requests that the worker forgets and that will come back in ``new``.
+        preempted: Requests that the worker forgets and that will come back in ``new``, of this plan or of a later one.
         copies: Blocks to copy first.
         extensions: Bytes for plugins, by plugin name.
     """

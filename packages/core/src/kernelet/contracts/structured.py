@@ -171,7 +171,10 @@ class Grammar(ABC):
         """Whether no further token fits: the mask is empty."""
 
     def forced(self) -> bytes:
-        """Bytes that every continuation begins with, as far as the engine knows them cheaply; none where it can end."""
+        """Bytes that every continuation begins with, as far as the engine knows them cheaply; none where it can end.
+
+        Asked after every token. Core gives such a text in the tokenizer's own tokens, and spends one step on all of it.
+        """
         return b""
 
 

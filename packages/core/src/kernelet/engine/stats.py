@@ -26,6 +26,7 @@ LOG_INTERVAL = 10.0
 _COUNTERS = (
     "num_prefill_tokens",
     "num_decode_tokens",
+    "num_forced_tokens",
     "num_chunked",
     "num_preempted",
     "prefix_queries",
@@ -44,7 +45,8 @@ class EngineStats:
         num_steps: Finished steps.
         num_mixed_steps: Steps that computed prompt tokens and decoded.
         num_prefill_tokens: Prompt tokens computed, recomputed ones included.
-        num_decode_tokens: Tokens sampled.
+        num_decode_tokens: Tokens generated.
+        num_forced_tokens: Those of them that a constraint left no choice about, and that no step sampled.
         num_chunked: Prefills that were cut by the token budget.
         num_preempted: Preemptions.
         prefix_queries: Prompt tokens looked up in the prefix index.
@@ -62,6 +64,7 @@ class EngineStats:
     num_mixed_steps: int = 0
     num_prefill_tokens: int = 0
     num_decode_tokens: int = 0
+    num_forced_tokens: int = 0
     num_chunked: int = 0
     num_preempted: int = 0
     prefix_queries: int = 0

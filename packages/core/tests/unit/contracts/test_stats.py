@@ -31,7 +31,7 @@ def test_snapshots_travel():
 def test_counters_start_at_nothing():
     stats = StepStats(step=1, num_running=0, num_waiting=0)
     counters = {name: getattr(stats, name) for name in StepStats.__struct_fields__ if name != "step"}
-    lists = {counters.pop("first_token_s"), counters.pop("inter_token_s")}
+    lists = {counters.pop(name) for name in ("first_token_s", "inter_token_s", "kv_connectors_off")}
     assert counters.pop("load_failures") == counters.pop("kv_connectors") == {}
     assert set(counters.values()) == {0}
     assert lists == {()}

@@ -10,6 +10,7 @@ from kernelet.contracts.stats import EngineInfo, FinishedRequest, StatLogger, St
 OF_STEPS = (
     "num_prefill_tokens",
     "num_decode_tokens",
+    "num_forced_tokens",
     "num_prefill_requests",
     "num_decode_requests",
     "num_chunked",

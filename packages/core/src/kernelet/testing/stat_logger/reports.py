@@ -25,6 +25,7 @@ STEPS: st.SearchStrategy[Report] = st.builds(
     num_waiting=COUNTS,
     num_prefill_tokens=COUNTS,
     num_decode_tokens=COUNTS,
+    num_forced_tokens=COUNTS,
     num_prefill_requests=COUNTS,
     num_decode_requests=COUNTS,
     num_chunked=COUNTS,

@@ -50,7 +50,7 @@ def test_sums_by_hand():
 
 def test_every_counter_of_the_contract_is_there():
     gauges = {"step", "num_running", "num_waiting", "cache_usage", "num_waiting_remote", "waiting_remote_s"}
-    gauges.add("kv_connectors")  # whose names are theirs
+    gauges |= {"kv_connectors", "kv_connectors_off"}  # whose names are theirs
     assert {*OF_STEPS, *OF_KINDS, *OF_TOKENS} == set(StepStats.__struct_fields__) - gauges
     assert set(OF_REQUESTS) == set(FinishedRequest.__struct_fields__) - {"request_id", "finish_reason", "first_token_s"}
 
