@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from kernelet.contracts.op import PackedWeights
-from kernelet_platform_cpu.allocator import keep_freed_memory, return_freed_weights
+from kernelet_platform_cpu.allocator import keep_freed_memory, return_free_memory, return_freed_weights
 
 
 class WhileLoading(PackedWeights):
@@ -19,6 +19,7 @@ class WhileLoading(PackedWeights):
 
     def __init__(self, kept: PackedWeights | None) -> None:
         return_freed_weights()
+        return_free_memory()
         self._kept = kept
 
     def load(self, key: str) -> Mapping[str, Tensor] | None:
@@ -27,6 +28,7 @@ class WhileLoading(PackedWeights):
     def save(self, key: str, tensors: Mapping[str, Tensor]) -> None:
         if self._kept is not None:
             self._kept.save(key, tensors)
+        return_free_memory()
 
     def close(self) -> None:
         if self._kept is not None:

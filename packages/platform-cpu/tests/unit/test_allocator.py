@@ -67,6 +67,32 @@ def test_zeros_can_be_written(dtype):
     assert zeroed((3, 0), dtype).shape == (3, 0)
 
 
+FREED = """
+from pathlib import Path
+from kernelet_platform_cpu.allocator import keep_freed_memory, return_free_memory
+def resident():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
+keep_freed_memory()
+pieces = [bytearray(50_000) for _ in range(2_000)]
+kept = pieces[::100]
+most = resident()
+del pieces
+before = resident()
+return_free_memory()
+print(most - before, before - resident())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what is resident is read from /proc")
+def test_free_memory_between_pieces_is_given_back():
+    done = subprocess.run([sys.executable, "-c", FREED], capture_output=True, text=True, check=True)
+    by_itself, given = map(int, done.stdout.split())
+    assert by_itself < 10_000, "KiB of 100 MB"
+    assert given > 80_000
+
+
 def test_other_libraries_are_left_alone(monkeypatch):
     monkeypatch.setattr(allocator.ctypes, "CDLL", lambda name: object())
     assert not allocator.keep_freed_memory()
+    allocator.return_free_memory()

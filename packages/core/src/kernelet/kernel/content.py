@@ -67,7 +67,7 @@ def _total(hashes: dict[str, str]) -> str:
 
 def _sha256(path: str) -> str:
     with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - hundreds of small files, as below
-        return hashlib.sha256(file.read()).hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _files_below(folder: str) -> Iterator[tuple[str, str]]:
