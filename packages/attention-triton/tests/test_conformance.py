@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
-from kernelet_attention_triton.conformance import TestBatchInvariant, TestPackage, TestTritonAttention, some_device
+from kernelet_attention_triton.conformance import (
+    TestBatchInvariant,
+    TestPackage,
+    TestQKVRopeWrite,
+    TestTritonAttention,
+    some_device,
+)
 
-__all__ = ["TestBatchInvariant", "TestPackage", "TestTritonAttention", "some_device"]
+__all__ = ["TestBatchInvariant", "TestPackage", "TestQKVRopeWrite", "TestTritonAttention", "some_device"]

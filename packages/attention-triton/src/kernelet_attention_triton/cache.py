@@ -1,4 +1,7 @@
-"""The cache of a layer, [block, key or value, kv_head, token, head_size], and how pages leave and come."""
+"""The cache of a layer, [block, key or value, kv_head, token, head_size], and how pages leave and come.
+
+Of latent layers there is the key alone.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,8 @@ class CachedPages(Attention):
     """Everything of an attention that moves pages and computes nothing."""
 
     def allocate_cache(self, spec: FullAttentionSpec, num_blocks: int, device: Any) -> Cache:
-        shape = (num_blocks, 2, spec.num_kv_heads, spec.block_size)
+        vectors = 1 if self.spec.kv_lora_rank else 2
+        shape = (num_blocks, vectors, spec.num_kv_heads, spec.block_size)
         kept = {"": self.spec.dtype, "e4m3fn": "uint8"}.get(self.spec.cache_dtype, self.spec.cache_dtype)
         cache: Cache = (torch.zeros(*shape, spec.head_size, dtype=getattr(torch, kept), device=device),)
         if self.spec.cache_scales == "token_head":
@@ -52,7 +56,8 @@ class CachedPages(Attention):
     def native_layout(self) -> str:
         spec = self.spec
         sizes = f"block={spec.block_size} kv_heads={spec.num_kv_heads} size={spec.head_size}"
-        return f"kernelet-pages 1: [key, value][kv_head][token][size] {spec.cache_form or spec.dtype} {sizes}"
+        stored = ", ".join(part.name for part in spec.cache_parts if not part.name.endswith("_scale"))
+        return f"kernelet-pages 1: [{stored}][kv_head][token][size] {spec.cache_form or spec.dtype} {sizes}"
 
     def regions(self, cache: Any) -> tuple[KVRegion, ...]:
         return tuple(

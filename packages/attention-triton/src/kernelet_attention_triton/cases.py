@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from kernelet_attention_triton import configurations
-from kernelet_attention_triton.configurations import Configuration, padded
+from kernelet_attention_triton.configurations import Configuration, LayerShape, padded
 from kernelet_attention_triton.device.attend import JOINED, PARTS, WHOLE, attend, merge
 from kernelet_attention_triton.device.rope import rope_write_kv
 from kernelet_attention_triton.device.write import write_kv
@@ -18,15 +18,15 @@ from kernelet_device_triton.targets import Target
 
 ELEMENTS = MappingProxyType({"": PLAIN.value, "e4m3fn": E4M3FN.value, "int8": INT8.value})
 STORED = MappingProxyType({"e4m3fn": "*u8", "int8": "*i8"})
-MODES = MappingProxyType({"prefill": WHOLE.value, "decode": PARTS.value, "invariant": JOINED.value})
 NUM_KV_HEADS, BLOCK_SIZE = 8, 16
 TYPES = MappingProxyType(
     {
         **dict.fromkeys(("qkv", "query", "key", "value", "sinks", "out"), "*elements"),
         **dict.fromkeys(("scales", "part_sums", "part_stats", "cos", "sin"), "*fp32"),
-        **dict.fromkeys(("table", "tiles"), "*i32"),
+        **dict.fromkeys(("table", "tiles", "places"), "*i32"),
         **dict.fromkeys(("scale", "value_scale", "key_scale", "soft_cap"), "fp32"),
         "slots": "*i64",
+        "masks": "*i64",
     }
 )
 """Of arguments; those that are not named are i32."""
@@ -41,7 +41,9 @@ class Shape:
         group: Heads that share a key head.
         dtype: Of queries, as the compiler calls it.
         cache: Elements of the cache, where they are of another dtype.
+        kv_lora_rank: Of a latent layer.
         features: Window, soft cap and sinks.
+        tree: The step has draft trees.
         is_default: What a target must serve without spills.
     """
 
@@ -49,15 +51,30 @@ class Shape:
     group: int = 4
     dtype: str = "bf16"
     cache: str = ""
+    kv_lora_rank: int = 0
     features: bool = False
+    tree: bool = False
     is_default: bool = False
 
     @property
-    def itemsize(self) -> int:
-        return 4 if self.dtype == "fp32" else 2
+    def num_kv_heads(self) -> int:
+        return 1 if self.kv_lora_rank else NUM_KV_HEADS
+
+    @property
+    def layer(self) -> LayerShape:
+        """What the table is asked for."""
+        return LayerShape(
+            head_size=self.head_size,
+            value_size=self.kv_lora_rank or self.head_size,
+            group=self.group,
+            itemsize=4 if self.dtype == "fp32" else 2,
+            is_latent=bool(self.kv_lora_rank),
+            cache_dtype=self.cache,
+        )
 
     def __str__(self) -> str:
-        extra = [self.cache] * bool(self.cache) + ["window, cap, sinks"] * self.features
+        extra = ["mla"] * bool(self.kv_lora_rank) + [self.cache] * bool(self.cache)
+        extra += ["window, cap, sinks"] * self.features + ["tree"] * self.tree
         return ", ".join((f"{self.dtype} {self.group} x {self.head_size}", *extra))
 
 
@@ -70,29 +87,54 @@ SHAPES = (
     Shape(cache="int8"),
     Shape(dtype="fp16", group=8),
     Shape(dtype="fp32", head_size=64, group=1),
+    Shape(tree=True, is_default=True),
+    Shape(kv_lora_rank=512, head_size=576, group=16, is_default=True),
+    Shape(kv_lora_rank=512, head_size=576, group=16, cache="e4m3fn"),
 )
+
+
+def served(target: Target) -> Iterator[Shape]:
+    """The shapes that a target runs."""
+    yield from (shape for shape in SHAPES if not configurations.why_not(target, shape.layer))
 
 
 def cases(target: Target) -> Iterator[Case]:
     """Everything that a target is to run."""
-    for shape in SHAPES:
-        few = configurations.decode(target, shape.head_size, shape.itemsize, shape.group)
-        many = configurations.prefill(target, shape.head_size, shape.itemsize, shape.group)
-        for name, chosen in (("prefill", many), ("decode", few), ("invariant", few)):
+    for shape in served(target):
+        few, many = configurations.decode(target, shape.layer), configurations.prefill(target, shape.layer)
+        for name, (chosen, mode) in _ways(few, many).items():
+            if name == ("prefill" if shape.tree else "parts"):
+                continue  # few queries, as those of a tree, are cut in segments of keys; many are not
             if name == "invariant" and not shape.is_default:
                 continue
-            layer = {**_layer(shape, chosen, target), "block_n": chosen.block_n, "mode": MODES[name]}
+            layer = {**_layer(shape, chosen, target), "block_n": chosen.block_n, "mode": mode}
             yield _case(f"attend, {name}", attend, shape, layer, chosen, fused=name != "invariant")
-        others = {"merge": (merge, shape.features or shape.is_default)}
-        others |= {one.__name__: (one, bool(shape.cache) or shape.is_default) for one in (write_kv, rope_write_kv)}
-        layer = _layer(shape, few, target) | {"block_r": configurations.rows_of_write(target, shape.head_size)}
-        for name, (function, is_run) in others.items():
-            if is_run:
-                yield _case(name, function, shape, layer, few, fused=name == "merge")
+        written = (bool(shape.cache) or shape.is_default) and not shape.tree
+        vector = {
+            "block_d": padded(shape.head_size),
+            "block_r": configurations.rows_of_write(target, shape.head_size),
+        }
+        layer = _layer(shape, few, target)
+        if (shape.features or shape.is_default) and not shape.tree:
+            yield _case("merge", merge, shape, layer, few)
+        if written:
+            yield _case("write_kv", write_kv, shape, layer | vector, few, fused=False)
+        if written and not shape.kv_lora_rank:
+            yield _case("rope_write_kv", rope_write_kv, shape, layer | vector, few, fused=False)
+
+
+def _ways(few: Configuration, many: Configuration) -> dict[str, tuple[Configuration, int]]:
+    """How ``attend`` is launched."""
+    return {
+        "prefill": (many, WHOLE.value),
+        "parts": (many, PARTS.value),
+        "decode": (few, PARTS.value),
+        "invariant": (few, JOINED.value),
+    }
 
 
 def _case(
-    kernel: str, function: Any, shape: Shape, layer: Mapping[str, Any], chosen: Configuration, *, fused: bool
+    kernel: str, function: Any, shape: Shape, layer: Mapping[str, Any], chosen: Configuration, *, fused: bool = True
 ) -> Case:
     constants = {one: value for one, value in layer.items() if one in function.arg_names}
     named = {"cache": STORED.get(shape.cache, "*elements")}
@@ -116,16 +158,21 @@ def _case(
 def _layer(shape: Shape, chosen: Configuration, target: Target) -> dict[str, Any]:
     flags = dict.fromkeys(("has_window", "has_cap", "has_sinks"), shape.features)
     return {
-        "num_heads": NUM_KV_HEADS * shape.group,
-        "num_kv_heads": NUM_KV_HEADS,
+        "num_heads": shape.num_kv_heads * shape.group,
+        "num_kv_heads": shape.num_kv_heads,
         "group": shape.group,
+        "share": chosen.share,
         "head_size": shape.head_size,
+        "value_size": shape.layer.value_size,
         "rotary_size": shape.head_size,
         "interleaved": False,
         "block_size": BLOCK_SIZE,
         "block_m": chosen.block_m,
-        "block_d": padded(shape.head_size),
+        "block_d": shape.layer.block_d,
+        "block_r": shape.layer.block_r,
         "element": ELEMENTS[shape.cache],
         "native": target.converts_e4m3fn,
+        "is_latent": bool(shape.kv_lora_rank),
+        "has_tree": shape.tree,
         **flags,
     }

@@ -7,7 +7,12 @@ from collections.abc import Sequence
 from kernelet.contracts.attention import AttentionOffer
 from kernelet.contracts.lifecycle import PluginOptions
 from kernelet.contracts.offer import Option
+from kernelet.contracts.op import OpOffer
 from kernelet.hookspecs import hookimpl
+
+DTYPES = ("float32", "float16", "bfloat16")
+TRITON = frozenset({"triton"})
+"""What a platform says whose device the compiler knows."""
 
 
 @hookimpl
@@ -29,13 +34,28 @@ def kernelet_attention_backends() -> Sequence[AttentionOffer]:
         AttentionOffer(
             name="triton",
             target="kernelet_attention_triton.attention:TritonAttention",
-            api="1.3",
-            kinds=frozenset({"full", "sliding"}),
-            dtypes=("float32", "float16", "bfloat16"),
+            api="1.4",
+            kinds=frozenset({"full", "sliding", "mla", "tree"}),
+            dtypes=DTYPES,
             soft_cap=True,
             sinks=True,
             cache_dtypes=("e4m3fn:tensor", "int8:token_head"),
-            required_features=frozenset({"triton"}),
-            summary="Paged attention in Triton: decode over split keys, prefill in chunks",
+            required_features=TRITON,
+            summary="Paged attention in Triton: decode over split keys, prefill in chunks, latent layers, draft trees",
+        ),
+    )
+
+
+@hookimpl
+def kernelet_ops() -> Sequence[OpOffer]:
+    return (
+        OpOffer(
+            name="triton-qkv-rope-write",
+            target="kernelet_attention_triton.ops:qkv_rope_write",
+            api="1.1",
+            op="qkv_rope_write",
+            dtypes=DTYPES,
+            required_features=TRITON,
+            summary="Rotation, and storing of keys and values, in one kernel of Triton",
         ),
     )

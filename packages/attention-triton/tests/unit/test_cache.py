@@ -14,7 +14,8 @@ FORMS = [("", ""), ("e4m3fn", "tensor"), ("int8", "token_head")]
 
 def layer(cache_dtype="", cache_scales="", **changes):
     values = {"num_heads": 4, "num_kv_heads": 2, "head_size": 8, "dtype": "bfloat16", "block_size": 4, "scale": 1.0}
-    spec = AttentionSpec(kind="full", cache_dtype=cache_dtype, cache_scales=cache_scales, **(values | changes))
+    values = {"kind": "full", **values, **changes}
+    spec = AttentionSpec(cache_dtype=cache_dtype, cache_scales=cache_scales, **values)
     return TritonAttention(spec, Settings(plugin="x", values={"batch_invariant": False}))
 
 
@@ -38,6 +39,20 @@ def test_a_cache_is_as_large_as_its_pages(form):
     assert sum(region.block_bytes for region in made.regions(cache)) == exact
     with pytest.raises(ConfigError, match="its spec allows"):
         made.allocate_cache(cache_spec(made, exact - 1), 3, "cpu")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_latent_cache_has_one_vector_a_token(form):
+    made = layer(*form, kind="mla", num_kv_heads=1, head_size=12, kv_lora_rank=8)
+    exact = 4 * {"": 24, "e4m3fn": 12, "int8": 16}[form[0]]
+    spec = cache_spec(made, exact)
+    cache = made.allocate_cache(spec, 5, "cpu")
+    assert sum(part.nbytes for part in cache) == 5 * exact
+    cache[0].view(torch.uint8).random_(0, 100, generator=torch.Generator().manual_seed(0))
+    parts = made.export_pages(cache, [3, 1], 2, 7)
+    assert [tuple(part.shape) for part in parts] == [(5, 1, 12), (5, 1, 1)][: len(parts)]
+    assert torch.equal(parts[0][2:].view(torch.uint8), cache[0][1, 0, :, :3].transpose(0, 1).view(torch.uint8))
+    assert made.native_layout() != layer(*form, num_kv_heads=1, head_size=12).native_layout()
 
 
 @pytest.mark.parametrize("form", FORMS)

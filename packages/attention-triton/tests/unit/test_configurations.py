@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelet_attention_triton.configurations import decode, padded, power_of_two, prefill, rows_of_write, segment_of
+from kernelet_attention_triton.configurations import (
+    LayerShape,
+    decode,
+    padded,
+    power_of_two,
+    prefill,
+    rows_of_write,
+    segment_of,
+    why_not,
+)
 from kernelet_device_triton.targets import INTERPRETER, TARGETS
 
 
@@ -13,12 +22,29 @@ def test_every_shape_has_a_configuration(target):
     for head_size in (5, 64, 80, 128, 192, 256, 512):
         for group in (1, 3, 8, 71):
             for itemsize in (2, 4):
-                few, many = (choose(target, head_size, itemsize, group) for choose in (decode, prefill))
-                for one in (few, many):
-                    assert one.block_m >= max(16, group)
-                    assert {power_of_two(n) for n in (one.block_m, one.block_n)} == {one.block_m, one.block_n}
-                assert many.block_m >= few.block_m
+                shape = LayerShape(head_size=head_size, value_size=head_size, group=group, itemsize=itemsize)
+                check(target, shape)
         assert power_of_two(rows_of_write(target, head_size)) == rows_of_write(target, head_size)
+
+
+@pytest.mark.parametrize("target", [INTERPRETER, *TARGETS.values()], ids=lambda t: t.name)
+@pytest.mark.parametrize("group", [1, 8, 20, 128])
+def test_every_latent_shape_has_one(target, group):
+    for itemsize in (2, 4):
+        shape = LayerShape(head_size=576, value_size=512, group=group, itemsize=itemsize, is_latent=True)
+        assert (shape.block_d, shape.block_r) == (512, 64)
+        check(target, shape)
+    assert bool(why_not(target, shape)) == (target.name == "gfx1100")
+
+
+def check(target, shape):
+    few, many = decode(target, shape), prefill(target, shape)
+    for one in (few, many):
+        assert 1 <= one.share <= min(shape.group, one.block_m)
+        assert one.queries >= 1
+        assert {power_of_two(n) for n in (one.block_m, one.block_n)} == {one.block_m, one.block_n}
+        assert min(one.block_m, one.block_n) >= 16
+    assert many.block_m >= few.block_m
 
 
 @given(

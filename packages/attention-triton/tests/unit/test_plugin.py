@@ -9,6 +9,12 @@ def test_offer():
     (offer,) = plugin.kernelet_attention_backends()
     assert offer.name == "triton"
     assert offer.required_features == {"triton"}
+    assert offer.kinds == {"full", "sliding", "mla", "tree"}
+
+
+def test_op():
+    (offer,) = plugin.kernelet_ops()
+    assert (offer.op, offer.required_features) == ("qkv_rope_write", {"triton"})
 
 
 def test_options_are_off_by_default():

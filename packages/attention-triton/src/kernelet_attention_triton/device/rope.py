@@ -14,7 +14,7 @@ from kernelet_device_triton.device.rotation import rotated
 @triton.jit
 def rope_write_kv(
     qkv: tl.tensor, query: tl.tensor, cos: tl.tensor, sin: tl.tensor, cache: tl.tensor, scales: tl.tensor,
-    slots: tl.tensor, num_tokens: tl.tensor, key_scale: tl.tensor, value_scale: tl.tensor,
+    slots: tl.tensor, num_tokens: tl.tensor, rope_stride: tl.tensor, key_scale: tl.tensor, value_scale: tl.tensor,
     num_heads: tl.constexpr, num_kv_heads: tl.constexpr, head_size: tl.constexpr, rotary_size: tl.constexpr,
     block_size: tl.constexpr, block_r: tl.constexpr, block_d: tl.constexpr,
     element: tl.constexpr, interleaved: tl.constexpr,
@@ -24,12 +24,13 @@ def rope_write_kv(
     Args:
         qkv: [tokens, num_heads + 2 * num_kv_heads, head_size].
         query: [tokens, num_heads, head_size], of the result.
-        cos: float32 [tokens, rotary_size].
+        cos: float32 [tokens, rotary_size]; tokens lie ``rope_stride`` apart.
         sin: The same; negative where the rotation subtracts.
         cache: See ``write_kv``, as for those that follow.
         scales: See there.
         slots: int64 [tokens].
         num_tokens: Of the step.
+        rope_stride: Elements.
         key_scale: Of a tensor, where elements are e4m3fn.
         value_scale: The same of values.
     """
@@ -42,7 +43,8 @@ def rope_write_kv(
     fits = valid[:, None] & (place < head_size)[None, :]
     given = tl.load(qkv + row[:, None] + place[None, :], mask=fits, other=0.0)
     turns = valid & (head < num_heads + num_kv_heads)
-    turned = rotated(given.to(tl.float32), qkv, row, turns, cos, sin, token, rotary_size, block_d, interleaved)
+    begin = token * rope_stride
+    turned = rotated(given.to(tl.float32), qkv, row, turns, cos, sin, begin, rotary_size, block_d, interleaved)
     vectors = turned.to(qkv.dtype.element_ty)
     is_query = valid & (head < num_heads)
     into = (token * num_heads + head) * head_size

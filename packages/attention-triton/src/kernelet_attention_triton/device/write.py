@@ -52,6 +52,7 @@ def write_kv(
     block_r: tl.constexpr,
     block_d: tl.constexpr,
     element: tl.constexpr,
+    is_latent: tl.constexpr,
 ) -> None:
     """Grid: rows of a token and head, ``block_r`` a program.
 
@@ -66,16 +67,19 @@ def write_kv(
         value_stride: Elements.
         key_scale: Of a tensor, where elements are e4m3fn.
         value_scale: The same of values.
+        is_latent: There are no values, here and in the cache.
     """
+    vectors: tl.constexpr = 1 if is_latent else 2
     index = tl.program_id(0) * block_r + tl.arange(0, block_r)
     token, head = (index // num_kv_heads).to(tl.int64), index % num_kv_heads
     valid = token < num_tokens
     place = tl.arange(0, block_d)
     fits = valid[:, None] & (place < head_size)[None, :]
     slot = tl.load(slots + token, mask=valid, other=0)
-    row = (slot // block_size * (2 * num_kv_heads) + head) * block_size + slot % block_size
+    row = (slot // block_size * (vectors * num_kv_heads) + head) * block_size + slot % block_size
     inside = (head * head_size)[:, None] + place[None, :]
     keys = tl.load(key + (token * key_stride)[:, None] + inside, mask=fits, other=0.0).to(tl.float32)
     put(keys, cache, scales, row, valid, key_scale, head_size, block_d, element)
-    values = tl.load(value + (token * value_stride)[:, None] + inside, mask=fits, other=0.0).to(tl.float32)
-    put(values, cache, scales, row + num_kv_heads * block_size, valid, value_scale, head_size, block_d, element)
+    if not is_latent:
+        values = tl.load(value + (token * value_stride)[:, None] + inside, mask=fits, other=0.0).to(tl.float32)
+        put(values, cache, scales, row + num_kv_heads * block_size, valid, value_scale, head_size, block_d, element)

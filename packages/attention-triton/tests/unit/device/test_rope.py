@@ -30,7 +30,7 @@ def test_queries_and_keys_are_rotated_and_values_are_not(dtype, interleaved):
         wanted[slot // block, 0, :, slot % block] = both[token, heads:]
         wanted[slot // block, 1, :, slot % block] = qkv[token, heads + kv_heads :]
     rope_write_kv[4,](
-        qkv, query, cos, sin, cache, cache, slots, tokens, 1.0, 1.0,
+        qkv, query, cos, sin, cache, cache, slots, tokens, rotated, 1.0, 1.0,
         num_heads=heads, num_kv_heads=kv_heads, head_size=size, rotary_size=rotated, block_size=block,
         block_r=16, block_d=16, element=PLAIN.value, interleaved=interleaved,
     )  # fmt: skip

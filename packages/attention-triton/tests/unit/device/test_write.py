@@ -22,5 +22,6 @@ def test_each_token_goes_to_its_slot_and_nowhere_else(dtype):
     write_kv[3,](
         key, value, cache, cache, slots, tokens, key.stride(0), value.stride(0), 1.0, 1.0,
         num_kv_heads=heads, head_size=size, block_size=block, block_r=16, block_d=16, element=PLAIN.value,
+        is_latent=False,
     )  # fmt: skip
     assert torch.equal(cache, wanted)
