@@ -150,7 +150,7 @@ class OffloadScheduler(SchedulerSide):
     def reset_cache(self) -> None:
         self._index.clear()
         for known in self._known.values():
-            known.saved = 0
+            known.saved = self.context.max_model_len  # nothing more of what has begun
         self._generation += 1
 
     def _look_up(self, request: KVRequest, num_computed_tokens: int) -> Asked:

@@ -237,6 +237,8 @@ class SchedulerWatch(ABC):  # noqa: B024 - nothing of it is needed
     def reset_cache(self) -> None:
         """Forgets what this connector's own store has for this engine: from now on it is a miss.
 
+        Requests that have begun go on, and what is computed of them is not saved any more: it may be of older weights.
+
         Raises:
             KerneletError: it cannot; says what to do. Who asked is told, and the connector goes on.
         """

@@ -208,6 +208,12 @@ class Loads:
                 self.requests.unpark(remote.request)
                 self._failed(remote, OFF, f"{connector.name} is switched off ({connector.side.off})")
 
+    def take_back(self) -> None:
+        """What connectors have said and nobody has taken up is worth nothing any more: they are asked anew."""
+        for remote in self._remote.values():
+            if remote.load is None:
+                self.connectors.settle(remote.view)
+
     def lose(self, request: Request) -> None:
         """A request is about to lose its blocks, and will be asked about again."""
         remote = self._remote[request]

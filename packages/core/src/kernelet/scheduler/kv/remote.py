@@ -304,6 +304,7 @@ class RemoteKV:
         Raises:
             PluginError: some of them have not.
         """
+        self._loads.take_back()
         self._connectors.reset_cache()
 
     def shutdown(self) -> None:

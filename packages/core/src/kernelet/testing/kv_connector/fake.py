@@ -29,7 +29,7 @@ from kernelet.contracts.kv import (
     WorkerSide,
 )
 from kernelet.contracts.offer import Settings
-from kernelet.testing.kv_connector.script import LoadScript, World
+from kernelet.testing.kv_connector.script import FOREVER, LoadScript, World
 from kernelet.testing.offered import Offered
 
 STRANGER = 1 << 50
@@ -146,6 +146,10 @@ class FakeScheduler(SchedulerSide):
         self.world.did["held"] += 1
         self._holds.append(Hold(transfer, end.polls, end.times))
         return Handover(holds_blocks=True, kv_transfer_params={"transfer": transfer})
+
+    def reset_cache(self) -> None:
+        self.world.store.tokens.clear()
+        self._saved = dict.fromkeys(self._saved, FOREVER)
 
     def key(self, request: KVRequest, num_tokens: int) -> bytes:
         """What a token is stored under."""

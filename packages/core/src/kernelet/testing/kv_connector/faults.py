@@ -32,7 +32,7 @@ from kernelet.testing.kv_connector.pages import PlainPages
 from kernelet.testing.kv_connector.rig import EXACT, FENCE, PAUSE
 from kernelet.testing.kv_connector.scene import FOUND, KVConnectorCapabilities
 from kernelet.testing.kv_connector.script import FOREVER, LoadScript, World
-from kernelet.testing.kv_connector.suite import ENDED, LAYOUTS, OWNERS, RANKS, STALE, KVConnectorSuite
+from kernelet.testing.kv_connector.suite import ENDED, FORGETS, LAYOUTS, OWNERS, RANKS, STALE, KVConnectorSuite
 from kernelet.testing.offered import Offered
 
 PATIENCE = 0.3
@@ -259,6 +259,17 @@ class KeepsRequests(FakeScheduler):
         self.requests.append(request)
 
 
+class ForgetsNothing(FakeScheduler):
+    def reset_cache(self) -> None: ...
+
+
+class GoesOnSaving(FakeScheduler):
+    """What requests hold that have begun is saved after a reset as before."""
+
+    def reset_cache(self) -> None:
+        self.world.store.tokens.clear()
+
+
 class ForgetsAtRestart(FakeScheduler):
     def shutdown(self) -> None:
         self.world.store.tokens.clear()
@@ -335,6 +346,8 @@ _PLANTED: tuple[tuple[str, type[KVConnectorSuite], str], ...] = (
     ("saves-as-a-consumer", suite_of(ConsumerSaves), "a consumer must not save"),
     ("loads-as-a-producer", suite_of(ProducerLoads), "a producer must not load"),
     ("keeps-requests-that-ended", suite_of(KeepsRequests), "a request that ended must be let go"),
+    ("forgets-nothing", suite_of(ForgetsNothing), FORGETS),
+    ("goes-on-saving-after-a-reset", suite_of(GoesOnSaving), "also where a request goes on with it"),
     ("forgets-at-a-restart", suite_of(ForgetsAtRestart), "must be there after shutdown() and a restart"),
     ("never-lets-go", handing(worker=NeverLetsGo), "a handover must come to an end"),
     ("holds-no-blocks", handing(HoldsNothing), "request_finished() must hold the blocks that it hands over"),

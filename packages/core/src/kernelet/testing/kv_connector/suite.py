@@ -14,6 +14,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from kernelet.contracts.kv import CANONICAL, ROLES, KVConnectorOffer
+from kernelet.errors import KerneletError
 from kernelet.testing.kv_connector.requests import IDENTITY
 from kernelet.testing.kv_connector.rig import FENCE, PAUSE
 from kernelet.testing.kv_connector.scene import KVConnectorCapabilities, Scene
@@ -32,6 +33,7 @@ OWNERS = (
 RANKS = "each rank must get its own heads, in the dtype of its pages"
 LAYOUTS = "what an engine with another block size or order of pages has computed must be found, and converted"
 ENDED = "when cancel() and shutdown() have returned, nothing may touch a page any more"
+FORGETS = "after reset_cache() what was computed before must be a miss, also where a request goes on with it"
 STALE = "a load from blocks that were taken back, as their deadline passed, must be confirmed with 0 tokens"
 
 QUIET = 30
@@ -275,6 +277,33 @@ class KVConnectorSuite(Suite):
         if seen() is not None:
             gc.collect()
         check(seen() is None, "a request that ended must be let go: it may not be kept")
+
+    def test_forgets_what_it_is_told_to(self, scene: Scene) -> None:
+        """Weights may have changed: neither what was saved before is found, nor what is saved later of before."""
+        if not self.capabilities.keeps:
+            pytest.skip("it keeps nothing")
+        rig = scene.rig()
+        tokens, begun = self.tokens(1), rig.add(self.tokens(2))
+        scene.put(rig, tokens)
+        held, _ = scene.find(rig, tokens, None, known=len(tokens))
+        rig.scheduler.abort(held.request)
+        rig.finish(held)
+        rig.ask(begun)
+        rig.compute((begun, self.capabilities.chunk + 1))
+        try:
+            rig.scheduler.reset_cache()
+        except KerneletError:
+            pytest.skip("it cannot, and says so")
+        scene.misses(rig, tokens, None, FORGETS)
+        rig.prefill(begun)
+        rig.finish(begun)
+        for _ in range(QUIET):
+            rig.wait()
+        scene.misses(rig, self.tokens(2), None, FORGETS)
+        scene.put(rig, tokens)
+        held, ticket = scene.find(rig, tokens, None, known=len(tokens))
+        rig.load(held, ticket)
+        rig.finish(held)
 
     def test_roles(self, offered: Offered[KVConnectorOffer], scene: Scene) -> None:
         if not (self.capabilities.keeps and self.capabilities.shared):

@@ -223,6 +223,24 @@ def test_an_engine_that_failed_ends_its_connectors_only(world):
     assert world.side.calls[-1] == ("shutdown",)
 
 
+def test_promises_from_before_a_reset_are_taken_back():
+    """One request waits for an answer, another for room for what it was promised; a third is loaded already."""
+    world = KVWorld(num_blocks=7, caching=False)
+    world.side.answers.update(a=LATER, b=11, c=11)
+    for name in "abc":
+        world.add(name, 12, max_tokens=2)
+    world.step()
+    assert [call[1] for call in world.side.did("load")] == ["b"]
+    world.scheduler.reset_connectors()
+    assert world.side.calls[-3:] == [("abort", "a"), ("abort", "c"), ("reset",)]
+    world.side.answers.clear()
+    world.tell({1: 11})
+    world.finish()
+    assert [call[1] for call in world.side.did("load")] == ["b"], "they were asked anew"
+    assert all(output.finish_reason == "length" for output in world.outputs.values())
+    assert world.num_free == [6]
+
+
 def test_the_end(world):
     world.scheduler.reset_connectors()
     world.scheduler.close()
