@@ -16,8 +16,7 @@ from kernelet.testing.platform.steps import WorkerRun
 from kernelet.testing.tiny import plugin as tiny_plugin
 from kernelet.testing.tiny import write_checkpoint
 from kernelet.worker import graphs as graphs_module
-from kernelet_device_torch.recorded import MEMORY
-from kernelet_platform_cuda.conformance import recorded
+from kernelet_platform_cuda.recorded import MEMORY, plugin
 
 SIZES = {"max_model_len": 500, "block_size": 16, "num_blocks": 200, "max_num_seqs": 6, "max_num_batched_tokens": 256}
 KEYS = [(requests, tokens) for tokens in (500, 128) for requests in (6, 4, 2, 1)]
@@ -31,7 +30,7 @@ def start(tmp_path, monkeypatch):
 
     def start(**options):
         chosen = {"platform": "recorded", "dtype": "float64", **SIZES, **options}
-        run = WorkerRun(configure_engine(str(checkpoint), resolve_options(chosen), (recorded, tiny_plugin)))
+        run = WorkerRun(configure_engine(str(checkpoint), resolve_options(chosen), (plugin, tiny_plugin)))
         started.append(run)
         return SimpleNamespace(run=run, worker=run.worker, device=run.worker._device, replays=noted(run.worker))
 

@@ -8,12 +8,9 @@ from typing import Any
 
 import torch
 
-from kernelet.testing.platform.recording import Call
+from kernelet.testing.platform.recording import MEMORY, Call
 from kernelet.testing.platform.recording_module import RecordingModule
 from kernelet_device_torch.device import TorchDevice
-
-MEMORY = 1 << 30
-"""Bytes of the device."""
 
 
 class Recorded(TorchDevice):

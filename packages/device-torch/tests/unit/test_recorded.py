@@ -3,8 +3,9 @@ from __future__ import annotations
 import torch
 
 from kernelet.contracts.offer import Settings
+from kernelet.testing.platform.recording import MEMORY
 from kernelet_device_torch.device import TorchDevice
-from kernelet_device_torch.recorded import MEMORY, Recorded
+from kernelet_device_torch.recorded import Recorded
 
 
 class Fake(Recorded, TorchDevice):

@@ -1,0 +1,11 @@
+from __future__ import annotations
+
+from kernelet.contracts.offer import Settings
+from kernelet_platform_cuda.recorded import GPU, RecordedConfig, plugin
+
+
+def test_its_gpu_is_the_one_that_is_made_up():
+    config = RecordedConfig(Settings(plugin="x"))
+    assert config.gpus() == (GPU,)
+    assert config.capabilities().compute_capability == (9, 0)
+    assert plugin.kernelet_platforms()[0].config == "kernelet_platform_cuda.recorded:RecordedConfig"

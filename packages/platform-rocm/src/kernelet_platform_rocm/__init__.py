@@ -1,0 +1,3 @@
+"""The ROCm platform of Kernelet."""
+
+from __future__ import annotations

@@ -1,0 +1,39 @@
+"""What a GPU can do, by its target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kernelet.contracts.platform import Capabilities
+from kernelet_platform_rocm.kfd import Gpu
+
+ALWAYS = frozenset({"rocm", "flex", "graphs", "streams"})
+BY_TARGET = (
+    ("gfx90a", frozenset({"triton"})),
+    ("gfx94", frozenset({"triton", "fp8_fnuz"})),
+    ("gfx950", frozenset({"triton", "fp8", "fp4"})),
+    ("gfx11", frozenset({"triton"})),
+    ("gfx12", frozenset({"triton", "fp8"})),
+)
+"""Features by the beginning of the target: kernels that are compiled for it, and small floats of its matrix units."""
+
+
+def features_of(gpu: Gpu) -> frozenset[str]:
+    """What one GPU can do."""
+    own = (features for start, features in BY_TARGET if gpu.target.startswith(start))
+    return ALWAYS.union({gpu.target, f"wave{gpu.wave_size}"}, *own)
+
+
+def capabilities_of(gpus: Sequence[Gpu]) -> Capabilities:
+    """What all of the GPUs can do: the ranks of an engine compute alike.
+
+    Args:
+        gpus: Not empty.
+    """
+    return Capabilities(
+        device_type="cuda",  # torch's name of devices of HIP
+        dtypes=("bfloat16", "float16", "float32", "float64"),
+        memory_bytes=min(gpu.memory_bytes for gpu in gpus),
+        num_compute_units=min(gpu.compute_units for gpu in gpus),
+        features=frozenset.intersection(*(features_of(gpu) for gpu in gpus)),
+    )
