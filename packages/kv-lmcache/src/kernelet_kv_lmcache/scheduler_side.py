@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 
 import msgspec
 
@@ -26,6 +28,7 @@ from kernelet_kv_lmcache.wire import IDS
 
 log = logging.getLogger("kernelet")
 
+SALT = 32
 SPOILED = 4096
 """Keys of spoiled chunks that are remembered."""
 
@@ -45,16 +48,13 @@ class Entry(msgspec.Struct):
         keys: Of its first chunks, as far as they were needed.
         stored: Chunks that are in the store, or on their way there.
         ask: Its lookup, until it is settled.
+        closed: Nothing more of it is saved.
     """
 
     keys: list[bytes]
     stored: int = 0
     ask: Ask | None = None
-
-    def known(self, request: KVRequest, count: int, chunk: int) -> list[bytes]:
-        """The keys of so many chunks."""
-        self.keys += [request.key((index + 1) * chunk) for index in range(len(self.keys), count)]
-        return self.keys[:count]
+    closed: bool = False
 
 
 class LMCacheSchedulerSide(SchedulerSide):
@@ -77,6 +77,7 @@ class LMCacheSchedulerSide(SchedulerSide):
         self._left: dict[str, list[bytes]] = {}
         self._spoiled: OrderedDict[bytes, None] = OrderedDict()
         self._sessions = 0
+        self._salt = b""
         self._begin()
 
     def _begin(self) -> None:
@@ -109,10 +110,18 @@ class LMCacheSchedulerSide(SchedulerSide):
         if count * self._chunk <= num_computed_tokens:
             return None
         self._sessions += 1
-        ask = Ask(f"{self.context.engine_id}-{self._sessions}", entry.known(request, count, self._chunk))
+        ask = Ask(f"{self.context.engine_id}-{self._sessions}", self._keys(entry, request, count))
         entry.ask = ask
         self._orders.lookups.append(Lookup(ask.session, ask.keys))
         return ask
+
+    def _keys(self, entry: Entry, request: KVRequest, count: int) -> list[bytes]:
+        """Those of so many chunks; after a reset others than before."""
+        new = [request.key((index + 1) * self._chunk) for index in range(len(entry.keys), count)]
+        entry.keys += (
+            [blake2b(key, key=self._salt, digest_size=len(key)).digest() for key in new] if self._salt else new
+        )
+        return entry.keys[:count]
 
     @property
     def _usable(self) -> bool:
@@ -159,12 +168,14 @@ class LMCacheSchedulerSide(SchedulerSide):
         if not (self.context.saves and self._usable):
             return False
         entry = self._entries[request.request_id]
+        if entry.closed:
+            return False
         first, count = entry.stored, min(num_tokens, request.num_tokens) // self._chunk
         if count <= first:
             return False
         if first * self._chunk < self.context.layouts[0][0].first_kept(block_ids):
             return False  # of a sliding window, whose older tokens are gone
-        keys = entry.known(request, count, self._chunk)
+        keys = self._keys(entry, request, count)
         self._orders.saves.append(Save(transfer, request.request_id, keys, first, tuple(block_ids)))
         entry.stored = count
         return True
@@ -219,6 +230,12 @@ class LMCacheSchedulerSide(SchedulerSide):
     def has_pending_work(self) -> bool:
         orders = self._orders
         return bool(self._left or orders.frees or orders.loads or orders.saves)
+
+    def reset_cache(self) -> None:
+        """Gives chunks other keys: the server may have other users, and tiers that it clears for nobody."""
+        self._salt = os.urandom(SALT)
+        for entry in self._entries.values():
+            entry.keys, entry.closed = [], True
 
     def shutdown(self) -> None:
         if self._server:

@@ -193,3 +193,21 @@ def test_settings_that_make_no_sense(options, says):
 )
 def test_address(url, port, said):
     assert address(settings(url=url, port=port)) == said
+
+
+def test_after_a_reset_nothing_of_before_is_found_or_saved():
+    one = side()
+    begun = request(one, 40)
+    kept = orders(one, step_of(begun, 0, 16)).saves[0].keys
+    one.reset_cache()
+    report(one, short={"r": 1})
+    assert orders(one, step_of(begun, 16, 24)).saves == []
+    assert not one.request_finished(begun, 3, 40, BLOCKS).holds_blocks
+    again = request(one, 40)
+    saved = orders(one, step_of(again, 0, 16)).saves[0].keys
+    assert len(saved) == len(kept) == 2
+    assert not set(saved) & set(kept)
+    assert one.get_num_new_matched_tokens(again, 0) is LATER
+    assert orders(one).lookups[0].keys[:2] == saved, "what was saved since is found"
+    one.reset_cache()
+    assert not set(orders(one, step_of(request(one, 40), 0, 16)).saves[0].keys) & {*saved, *kept}
