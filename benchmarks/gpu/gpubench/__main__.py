@@ -1,0 +1,68 @@
+"""``run.sh``: correctness first, then times with the roofline beside each; a table, and a file of JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+PARTS = ("check", "attention", "products", "step")
+CHECK_SHARE = 0.45
+"""Of the time, where there is something to measure too."""
+
+SPARE = 10.0
+"""Seconds that are left for what cannot be interrupted."""
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="run.sh", description=__doc__)
+    parser.add_argument("--device", choices=("auto", "cuda", "interpreter"), default="auto", help="auto: cuda")
+    parser.add_argument("--seconds", type=float, default=355.0, help="when it ends, whatever is done by then")
+    parser.add_argument("--parts", default=",".join(PARTS), help="comma-separated: %(default)s")
+    parser.add_argument("--select", default="", help="an expression of pytest -k: which tests of the check")
+    parser.add_argument("--processes", type=int, default=0, help="of the check; 0: half the cores, at most 8")
+    parser.add_argument("--json", type=Path, default=Path("gpu-results.json"), help="where results go: %(default)s")
+    return parser.parse_args()
+
+
+def main() -> int:
+    started = time.monotonic()
+    args = arguments()
+    parts = args.parts.split(",")
+    if unknown := set(parts) - set(PARTS):
+        sys.exit(f"--parts: there is no {', '.join(sorted(unknown))}; choose of {', '.join(PARTS)}")
+    if args.device == "interpreter":
+        os.environ["TRITON_INTERPRET"], os.environ["CUDA_VISIBLE_DEVICES"] = "1", ""
+    from gpubench import attention, checking, machine, products, report, step
+
+    here = machine.look(args.device)
+    report.show_machine(here)
+    end = started + args.seconds - SPARE
+    share = CHECK_SHARE if len(parts) > 1 else 1.0
+    results: dict[str, object] = {"machine": here.facts()}
+    if "check" in parts:
+        until = time.monotonic() + share * (end - time.monotonic())
+        results["check"] = checking.check(here, until, args.select, args.processes)
+        report.show_check(results["check"])
+    timed = [part for part in parts if part != "check"]
+    if timed:
+        here.measure()
+        report.show_roofline(here)
+        results["roofline"] = here.roofline()
+    for index, part in enumerate(timed):
+        until = time.monotonic() + (end - time.monotonic()) / (len(timed) - index)
+        module = {"attention": attention, "products": products, "step": step}[part]
+        rows = module.rows(here, until)
+        results[part] = rows
+        report.show_rows(part, rows)
+    results["seconds"] = round(time.monotonic() - started, 1)
+    args.json.write_text(json.dumps(results, indent=1) + "\n")
+    print(f"\n{results['seconds']} s; all of it is in {args.json}")
+    return report.status(results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""Runs the suites that packages with kernels name, in several processes, and starts one again that a kernel killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from gpubench import offers
+from gpubench.machine import Machine
+
+GROUP = "kernelet.conformance"
+GRACE = 5.0
+"""Seconds that the last test of a process has to end."""
+
+KERNELS = ("attention-", "ops-")
+"""Kinds of plugins that have kernels, by their names."""
+
+
+def modules(here: Machine) -> list[str]:
+    """Suites of packages with kernels that something here can run, sorted; what is found is what is checked."""
+    suites = {point.name: point.value for point in entry_points(group=GROUP)}
+    return sorted(suites[name] for name in offers.plugins(here) if name.startswith(KERNELS) and name in suites)
+
+
+def check(here: Machine, until: float, select: str, processes: int) -> dict[str, Any]:
+    """How each test ended, by its name; those that were not reached have none."""
+    count = processes or (min(8, max(1, (os.cpu_count() or 2) // 2)) if here.is_real else 1)
+    with tempfile.TemporaryDirectory(prefix="gpubench-") as name:
+        folder = Path(name)
+        suites = modules(here)
+        running = [_Shard(folder, index, count, select, until, suites) for index in range(count)]
+        while any(shard.step() for shard in running) and time.monotonic() < until + GRACE:
+            time.sleep(0.2)
+        for shard in running:
+            shard.stop()
+        outcomes: dict[str, Any] = {}
+        collected: set[str] = set()
+        for shard in running:
+            outcomes.update(shard.outcomes())
+            collected.update(shard.collected())
+        errors = [text for shard in running for text in shard.errors]
+    return {
+        "modules": suites,
+        "outcomes": outcomes,
+        "not_reached": sorted(collected - set(outcomes)),
+        "errors": errors,
+    }
+
+
+class _Shard:
+    """Every ``count``-th test, in a process of its own."""
+
+    def __init__(self, folder: Path, index: int, count: int, select: str, until: float, suites: list[str]) -> None:
+        self._results, self._names = folder / f"{index}.jsonl", folder / f"{index}.names"
+        self._log = folder / f"{index}.log"
+        self._results.touch()
+        self._environment = {
+            **os.environ,
+            "GPUBENCH_SHARD": f"{index}/{count}",
+            "GPUBENCH_RESULTS": str(self._results),
+            "GPUBENCH_NAMES": str(self._names),
+            "GPUBENCH_UNTIL": str(until),
+        }
+        self._select, self._until, self._suites = select, until, suites
+        self.errors: list[str] = []
+        self._process = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "gpubench.shard", "-p", "no:cacheprovider"]
+        command += ["--continue-on-collection-errors", *(["-k", self._select] if self._select else [])]
+        command += ["--pyargs", *self._suites]
+        with self._log.open("wb") as log:
+            return subprocess.Popen(
+                command, env=self._environment, stdout=log, stderr=subprocess.STDOUT, cwd=self._log.parent
+            )
+
+    def step(self) -> bool:
+        """Whether there is more to come; a process that died in a test is followed by another."""
+        status = self._process.poll()
+        if status is None:
+            return True
+        begun = [record for record in self._records() if record["outcome"] == "begun"]
+        ended = {record["name"] for record in self._records() if record["outcome"] != "begun"}
+        died = [record["name"] for record in begun if record["name"] not in ended]
+        text = self._log.read_text(errors="replace")[-1500:]
+        if not self._names.exists():
+            self.errors.append(f"pytest ended with {status}: {text}")
+            return False
+        if died:
+            for name in died:
+                self._append({"name": name, "outcome": "died", "message": f"status {status}: {text[-300:]}"})
+        if time.monotonic() < self._until and (died or self._poisoned()):
+            self._process = self._start()
+            return True
+        return False
+
+    def _poisoned(self) -> bool:
+        """The last test left the device unusable for its process."""
+        records = self._records()
+        return bool(records) and records[-1]["outcome"] == "poisoned"
+
+    def stop(self) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+
+    def _append(self, record: dict[str, str]) -> None:
+        with self._results.open("a") as file:
+            file.write(json.dumps(record) + "\n")
+
+    def _records(self) -> list[dict[str, str]]:
+        return [json.loads(line) for line in self._results.read_text().splitlines()]
+
+    def outcomes(self) -> dict[str, Any]:
+        return {
+            record["name"]: {key: value for key, value in record.items() if key != "name"}
+            for record in self._records()
+            if record["outcome"] not in {"begun", "poisoned"}
+        }
+
+    def collected(self) -> list[str]:
+        return self._names.read_text().splitlines() if self._names.exists() else []

@@ -1,0 +1,141 @@
+"""The bundle for machines with a device: how it is packed, and how its check goes on after a kernel that kills."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import zipfile
+from importlib.metadata import files
+from pathlib import Path
+
+import gpu_bundle
+import pytest
+from gpubench import checking
+from gpubench.machine import Machine
+
+ROOT = Path(__file__).resolve().parents[2]
+SUITE = """
+import os, pytest
+
+class TestPackage:
+    def test_metadata(self): raise RuntimeError("suites of metadata are left out")
+
+class TestKernels:
+    @pytest.mark.parametrize("size", [1, 2])
+    def test_right(self, size): pass
+    def test_wrong(self): assert 1 == 2, "the result is wrong"
+    def test_not_here(self): pytest.skip("no such device")
+    def test_bad_pointer(self): os._exit(139)
+    def test_poisons(self): raise RuntimeError("CUDA error: an illegal memory access was encountered")
+    def test_after(self): pass
+"""
+NEEDED = (
+    "sympy",
+    "mpmath",
+    "networkx",
+    "jinja2",
+    "markupsafe",
+    "fsspec",
+    "filelock",
+    "typing_extensions",
+    "setuptools",
+)
+"""By torch."""
+
+
+@pytest.fixture
+def suite(tmp_path, monkeypatch):
+    (tmp_path / "acme_conformance.py").write_text(SUITE)
+    monkeypatch.setattr(checking, "modules", lambda _here: ["acme_conformance"])
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(ROOT / "benchmarks" / "gpu")]))
+    return Machine(device="cpu", name="none")
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_kernel_that_kills_fails_its_test_alone(suite, processes):
+    found = checking.check(suite, time.monotonic() + 120, "", processes)
+    assert {name.rpartition("::")[2]: outcome["outcome"] for name, outcome in found["outcomes"].items()} == {
+        "test_right[1]": "passed",
+        "test_right[2]": "passed",
+        "test_wrong": "failed",
+        "test_not_here": "skipped",
+        "test_bad_pointer": "died",
+        "test_poisons": "failed",
+        "test_after": "passed",
+    }
+    assert (found["not_reached"], found["errors"]) == ([], [])
+    messages = [outcome.get("message", "") for outcome in found["outcomes"].values()]
+    assert any("the result is wrong" in message for message in messages)
+
+
+def test_what_is_not_reached_is_named(suite, monkeypatch):
+    monkeypatch.setattr(checking, "GRACE", 60.0)
+    found = checking.check(suite, time.monotonic() + 0.1, "right", 1)
+    names = [name.rpartition("::")[2] for name in found["not_reached"]]
+    assert (names, found["outcomes"]) == (["test_right[1]", "test_right[2]"], {})
+
+
+def test_a_suite_that_cannot_be_imported_fails(suite, tmp_path):
+    (tmp_path / "acme_conformance.py").write_text("import no_such_module")
+    (outcome,) = checking.check(suite, time.monotonic() + 60, "", 1)["outcomes"].values()
+    assert outcome["outcome"] == "failed"
+    assert "no_such_module" in outcome["message"]
+
+
+def test_pytest_that_cannot_start_is_an_error(suite):
+    found = checking.check(suite, time.monotonic() + 60, "not (an expression", 1)
+    assert "pytest ended with 4" in found["errors"][0]
+
+
+def test_every_package_with_kernels_is_packed():
+    names = {path.name for path in gpu_bundle.folders(ROOT)}
+    assert {"core", "models-decoder", "attention-triton", "ops-triton", "device-triton", "attention-flex"} <= names
+    assert not {"platform-cpu", "server-openai"} & names
+
+
+def test_wheels_are_laid_out_as_python_finds_them(tmp_path):
+    wheel = tmp_path / "acme-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name in ("acme/__init__.py", "acme-1.0.dist-info/METADATA", "acme-1.0.data/scripts/acme"):
+            archive.writestr(name, "x")
+    site = tmp_path / "site"
+    gpu_bundle.unpack([wheel], site)
+    found = {path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file()}
+    assert found == {"acme/__init__.py", "acme-1.0.dist-info/METADATA"}
+    assert gpu_bundle.size_of(site) == 2
+
+
+def bare_python(folder: Path) -> Path:
+    """A Python that sees torch, triton, numpy and what these need, and nothing else."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    for name in ("torch", "triton", "numpy", *NEEDED):
+        for file in files(name) or ():
+            top = packages / file.parts[0]
+            if file.parts[0] != ".." and not top.exists():
+                home = Path(str(file.locate())).parents[len(file.parts) - 1]
+                top.symlink_to(home / file.parts[0])
+    return folder / "bin" / "python"
+
+
+@pytest.mark.long
+def test_it_runs_where_only_torch_triton_and_numpy_are(tmp_path):
+    bundle, results = tmp_path / "bundle", tmp_path / "results.json"
+    gpu_bundle.pack(bundle, [f"{sys.version_info.major}.{sys.version_info.minor}"])
+    assert gpu_bundle.size_of(bundle) < gpu_bundle.LARGEST
+    environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    environment["PYTHON"] = str(bare_python(tmp_path / "bare"))
+    command = ["sh", bundle / "run.sh", "--device", "interpreter", "--json", results, "--seconds", "900"]
+    command += ["--select", "test_knows_its_layer or test_empty_step or rms_norm"]
+    run = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    found = json.loads(results.read_text())
+    outcomes = {outcome["outcome"] for outcome in found["check"]["outcomes"].values()}
+    assert outcomes == {"passed"} or outcomes == {"passed", "skipped"}
+    assert {row["kernel"] for row in found["attention"]} >= {"triton", "flex"}
+    assert all(row["error"] < 1e-5 for row in found["attention"])
+    assert {row["kernel"] for row in found["products"]} >= {"triton-dense", "triton-quantized"}
+    assert [row["error"] < 1e-5 for row in found["step"]] == [True]
