@@ -17,6 +17,7 @@ from kernelet.contracts.executor import Executor, SamplePlan, SchedulerOffer, Sc
 from kernelet.contracts.kv import SchedulerSide
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.stats import FinishedRequest, StepStats
+from kernelet.engine.structured.forced import ForcedText
 from kernelet.engine.structured.grammars import Grammars
 from kernelet.engine.structured.masks import MaskFiller
 from kernelet.errors import EngineDeadError, ParameterError
@@ -85,8 +86,7 @@ class EngineCore:
         self._executor = executor
         self._depth = config.scheduler.depth
         self._grammars = grammars
-        forced = None if grammars is None or config.plugins.logits_processors else grammars.forced_text
-        self._masks = MaskFiller(config.model.vocab_size, config.structured, forced)
+        self._masks = MaskFiller(config.model.vocab_size, config.structured, _forced_text(config, grammars))
         self._clock = clock
         self._in_flight: deque[tuple[StepPlan, float]] = deque()
         self._failure: str | None = None
@@ -316,6 +316,11 @@ class EngineCore:
         self._failure = f"the engine stopped: {type(error).__name__}: {error}; start a new one"
         self._in_flight.clear()
         self._scheduler.fail_all(self._failure)
+
+
+def _forced_text(config: EngineConfig, grammars: Grammars | None) -> ForcedText | None:
+    """What says how text is written that must come; logits processors have a say in it, where there are any."""
+    return None if grammars is None or config.plugins.logits_processors else grammars.forced_text
 
 
 def _drain(records: deque[T]) -> list[T]:

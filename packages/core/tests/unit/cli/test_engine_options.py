@@ -50,6 +50,7 @@ EXAMPLES = {
     "structured_disable_additional_properties": ["--structured-disable-additional-properties"],
     "structured_max_whitespace": ["--structured-max-whitespace", "2"],
     "structured_in_reasoning": ["--structured-in-reasoning"],
+    "structured_jump_forward": ["--no-structured-jump-forward"],
     "structured_max_bytes": ["--structured-max-bytes", "100"],
     "structured_max_depth": ["--structured-max-depth", "5"],
     "structured_max_nodes": ["--structured-max-nodes", "6"],
