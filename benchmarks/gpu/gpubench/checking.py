@@ -22,11 +22,15 @@ GRACE = 5.0
 KERNELS = ("attention-", "ops-")
 """Kinds of plugins that have kernels, by their names."""
 
+COMPILED = "attention-flex"
+"""Torch compiles it anew for every kind of layer, which takes minutes on a device; part `attention` has it."""
+
 
 def modules(here: Machine) -> list[str]:
     """Suites of packages with kernels that something here can run, sorted; what is found is what is checked."""
     suites = {point.name: point.value for point in entry_points(group=GROUP)}
-    return sorted(suites[name] for name in offers.plugins(here) if name.startswith(KERNELS) and name in suites)
+    mine = {name for name in offers.plugins(here) if name.startswith(KERNELS) and name in suites}
+    return sorted(suites[name] for name in mine - ({COMPILED} if here.is_real else set()))
 
 
 def check(here: Machine, until: float, select: str, processes: int) -> dict[str, Any]:

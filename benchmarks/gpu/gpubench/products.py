@@ -65,7 +65,7 @@ def _measured(
             found.append({**row, "note": support.reason})
             continue
         kernel = one.target(one.settings, "linear", scheme)
-        prepared = kernel.prepare(dict(weights))
+        prepared = kernel.prepare({name: part.clone() for name, part in weights.items()})  # it may repack them
         for count in ROWS if here.is_real else SMALL_ROWS:
             if time.monotonic() > until:
                 break

@@ -51,8 +51,8 @@ BATCHES, SMALL_BATCHES = ((1, 1024), (8, 1024), (64, 1024)), ((2, 21),)
 """Requests, and tokens of each before the step."""
 
 BLOCK_SIZE = 16
-ERROR = 5e-2
-"""Of logits: norm of the difference over the norm."""
+ERROR = 0.1
+"""Of logits: norm of the difference over the norm. Random layers make much of what 16 bits round."""
 
 
 class RandomReader(WeightReader):

@@ -1,8 +1,11 @@
-"""The suites of the test kit, on this package: on a CPU, and on a device where there is one."""
+"""The suites of the test kit, on this package: compiled on a device where there is one, else on a CPU."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+import torch
 
 from kernelet.contracts.attention import AttentionOffer
 from kernelet.testing.attention import AttentionSuite
@@ -19,6 +22,10 @@ class TestPackage(PackageSuite):
 
 
 class TestFlexAttention(AttentionSuite):
+    @pytest.fixture
+    def device(self) -> Any:
+        return "cuda" if torch.cuda.is_available() else "cpu"
+
     @pytest.fixture
     def offered(self) -> Offered[AttentionOffer]:
         return find_offer(PLUGIN, AttentionOffer)
