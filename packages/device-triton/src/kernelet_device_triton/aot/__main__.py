@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -17,16 +18,18 @@ def main() -> int:
     parser.add_argument("--write", type=Path, help="write the report here; sections of unchanged sources stay")
     parser.add_argument("--target", action="append", choices=sorted(TARGETS), help="only this one; may be repeated")
     parser.add_argument("--package", action="append", default=[], help="only of this one; may be repeated")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes that compile")
     options = parser.parse_args()
     if options.write and options.target:
         parser.error("the report is of all targets: leave out --target or --write")
     written = options.write.read_text(encoding="utf-8") if options.write and options.write.exists() else ""
-    parts, failed = sections(written), False
+    present = {kernels.package for kernels in installed()}
+    parts, failed = {name: text for name, text in sections(written).items() if name in present}, False
     for kernels in installed(options.package):
         if kernels.digest in parts.get(kernels.package, ""):
             sys.stdout.write(f"{kernels.package} is up to date\n")
             continue
-        found = list(rows(kernels, options.target or REPORTED, sys.stdout))
+        found = list(rows(kernels, options.target or REPORTED, sys.stdout, options.jobs))
         parts[kernels.package] = section(kernels, found)
         failed |= any(row.problems for row in found)
     if options.write:

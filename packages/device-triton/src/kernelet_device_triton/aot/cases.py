@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +13,7 @@ from typing import Any, Literal
 import triton
 
 from kernelet.errors import ConfigError
-from kernelet_device_triton.targets import Target
+from kernelet_device_triton.targets import REPORTED, TARGETS, Target
 
 GROUP = "kernelet.triton_kernels"
 """Entry points: a package's name, and a module of it that has ``cases(target)``."""
@@ -49,6 +49,11 @@ class Case:
     is_default: bool = False
     matrix: Literal["", "small", "large"] = ""
 
+    def described(self) -> bytes:
+        """All of it but the kernel's text."""
+        told = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "function"}
+        return repr({**told, "constants": sorted(self.constants.items()), "types": sorted(self.types.items())}).encode()
+
 
 @dataclass(frozen=True, kw_only=True)
 class Kernels:
@@ -57,7 +62,7 @@ class Kernels:
     Attributes:
         package: Its name, without ``kernelet-``.
         cases: Everything that a target is to run.
-        sources: What the compilations depend on.
+        sources: Files of the kernels.
     """
 
     package: str
@@ -66,19 +71,17 @@ class Kernels:
 
     @property
     def digest(self) -> str:
-        """Of the sources, and of the compiler."""
+        """Of all that the compilations depend on: the compiler, the kernels, and what is compiled for each target."""
         texts = [path.read_bytes() for path in (*self.sources, *shared_sources())]
-        return hashlib.sha256(b"".join((triton.__version__.encode(), *texts))).hexdigest()[:16]
+        told = [case.described() for name in REPORTED for case in self.cases(TARGETS[name])]
+        return hashlib.sha256(b"".join((triton.__version__.encode(), *texts, *told))).hexdigest()[:16]
 
 
 def kernels_of(package: str, module: str) -> Kernels:
-    """The kernels whose cases a module lists. Their sources are that module and, beside it, ``configurations.py`` and
-    ``device``.
-    """
+    """The kernels whose cases a module lists; they lie in ``device`` beside it."""
     found = importlib.import_module(module)
-    here = Path(str(found.__file__))
-    sources = (*sorted(here.parent.glob("device/*.py")), here.parent / "configurations.py", here)
-    return Kernels(package=package, cases=found.cases, sources=sources)
+    sources = sorted(Path(str(found.__file__)).parent.glob("device/*.py"))
+    return Kernels(package=package, cases=found.cases, sources=tuple(sources))
 
 
 def installed(names: Iterable[str] = ()) -> list[Kernels]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
+from multiprocessing import get_context
 from typing import TextIO
 
 import triton
@@ -45,17 +48,28 @@ class Row:
         return (self.case.kernel, self.case.layer, self.case.tile, *map(str, numbers), *matrix)
 
 
-def rows(kernels: Kernels, names: Iterable[str], out: TextIO) -> Iterator[Row]:
-    """Compiles; says what has problems as soon as it is known."""
-    for name in names:
-        target = TARGETS[name]
-        for case in kernels.cases(target):
-            read = compiled(case, target)
-            found = problems(case, target, read)
-            row = Row(target=target, case=case, read=read, problems=tuple(found))
+def rows(kernels: Kernels, names: Iterable[str], out: TextIO, jobs: int = 1) -> Iterator[Row]:
+    """Compiles; says what has problems as soon as it is known.
+
+    Args:
+        kernels: Of a package, whose ``cases`` other processes can import.
+        names: Of targets.
+        out: What is said goes here.
+        jobs: Processes that compile.
+    """
+    todo = [(name, index, case) for name in names for index, case in enumerate(kernels.cases(TARGETS[name]))]
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        readings = pool.map(_read, *zip(*((kernels.cases, name, index) for name, index, _ in todo), strict=True))
+        for (name, _, case), read in zip(todo, readings, strict=True):
+            found = problems(case, TARGETS[name], read)
+            row = Row(target=TARGETS[name], case=case, read=read, problems=tuple(found))
             out.write(f"{name} {' | '.join(row.cells)} {'PROBLEM: ' if found else ''}{'; '.join(found)}\n")
             out.flush()
             yield row
+
+
+def _read(cases: Callable[[Target], Iterator[Case]], name: str, index: int) -> Reading:
+    return compiled(next(islice(cases(TARGETS[name]), index, None)), TARGETS[name])
 
 
 def section(kernels: Kernels, found: Iterable[Row]) -> str:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kernelet.errors import ConfigError
@@ -7,8 +9,10 @@ from kernelet_device_triton.aot.cases import installed, kernels_of, shared_sourc
 from kernelet_device_triton.targets import TARGETS
 
 MODULE = """
+from kernelet_device_triton.aot.cases import Case
+
 def cases(target):
-    yield target.name
+    yield Case(kernel="add", function=None, layer=target.name, tile="16", constants={"b": 1, "a": 2}, types={})
 """
 
 
@@ -16,7 +20,7 @@ def cases(target):
 def package(tmp_path, monkeypatch):
     folder = tmp_path / "acme_kernels"
     (folder / "device").mkdir(parents=True)
-    for name in ("__init__.py", "configurations.py", "device/__init__.py", "device/add.py"):
+    for name in ("__init__.py", "device/__init__.py", "device/add.py"):
         (folder / name).write_text("", encoding="utf-8")
     (folder / "cases.py").write_text(MODULE, encoding="utf-8")
     info = tmp_path / "acme_kernels-1.0.dist-info"
@@ -29,7 +33,8 @@ def package(tmp_path, monkeypatch):
 
 def test_a_package_is_found_by_its_entry_point(package):
     (kernels,) = installed(["acme-kernels"])
-    assert (kernels.package, list(kernels.cases(TARGETS["sm90"]))) == ("acme-kernels", ["sm90"])
+    assert kernels.package == "acme-kernels"
+    assert [case.layer for case in kernels.cases(TARGETS["sm90"])] == ["sm90"]
     assert kernels in installed()
 
 
@@ -38,12 +43,23 @@ def test_one_that_is_not_installed_is_an_error_that_lists_the_others(package):
         installed(["nobody", "acme-kernels"])
 
 
-@pytest.mark.parametrize("name", ["device/add.py", "configurations.py", "cases.py"])
-def test_a_change_of_any_source_changes_the_digest(package, name):
+def test_a_change_of_a_kernel_changes_the_digest(package):
     before = kernels_of("acme-kernels", "acme_kernels.cases").digest
     assert kernels_of("acme-kernels", "acme_kernels.cases").digest == before
-    (package / name).write_text(f"{(package / name).read_text()}# changed\n", encoding="utf-8")
+    (package / "device/add.py").write_text("# changed\n", encoding="utf-8")
     assert kernels_of("acme-kernels", "acme_kernels.cases").digest != before
+
+
+@pytest.mark.parametrize(
+    "change", [{"constants": {"a": 2, "b": 3}}, {"num_warps": 8}, {"types": {"x": "*fp32"}}, {"fused": False}]
+)
+def test_a_change_of_a_compilation_changes_the_digest(package, change):
+    kernels = kernels_of("acme-kernels", "acme_kernels.cases")
+    same, other = (
+        replace(kernels, cases=lambda target, more=more: (replace(case, **more) for case in kernels.cases(target)))
+        for more in ({"constants": {"a": 2, "b": 1}}, change)
+    )
+    assert same.digest == kernels.digest != other.digest
 
 
 def test_what_is_shared():

@@ -1,11 +1,32 @@
 from __future__ import annotations
 
+import importlib
+import io
+
 from kernelet_device_triton.aot.cases import Case, Kernels
 from kernelet_device_triton.aot.compiling import Reading
-from kernelet_device_triton.aot.report import COLUMNS, Row, page, section, sections
+from kernelet_device_triton.aot.report import COLUMNS, Row, page, rows, section, sections
 from kernelet_device_triton.targets import TARGETS
 
 CASE = Case(kernel="add", function=None, layer="bf16 8", tile="16 x 32", constants={}, types={}, matrix="large")
+CASES = """
+import triton
+import triton.language as tl
+
+from kernelet_device_triton.aot.cases import Case
+
+@triton.jit
+def add(x, out, block: tl.constexpr):
+    place = tl.arange(0, block)
+    tl.store(out + place, tl.load(x + place) + 1.0)
+
+def cases(target):
+    for block in (16, 32):
+        yield Case(
+            kernel="add", function=add, layer="", tile=str(block), constants={"block": block},
+            types={"x": "*fp32", "out": "*fp32"}, matrix="large",
+        )
+"""
 KERNELS = Kernels(package="acme-kernels", cases=lambda _target: iter((CASE,)), sources=())
 
 
@@ -24,6 +45,20 @@ def test_a_row_has_what_was_read():
 
 def test_targets_have_tables():
     assert [line for line in written().splitlines() if line.startswith("### ")] == ["### sm90", "### sm80"]
+
+
+def test_rows_are_compiled_in_other_processes(tmp_path, monkeypatch):
+    """In the order of cases; the interpreter is chosen when the language is imported, so these must not have it."""
+    (tmp_path / "acme_cases.py").write_text(CASES, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delenv("TRITON_INTERPRET")
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
+    cases = importlib.import_module("acme_cases").cases
+    kernels, out = Kernels(package="acme-kernels", cases=cases, sources=()), io.StringIO()
+    found = list(rows(kernels, ["sm90"], out, jobs=2))
+    assert [row.case.tile for row in found] == ["16", "32"]
+    assert all(row.read.registers and row.read.shared_bytes == 0 for row in found)
+    assert out.getvalue().count("PROBLEM: no wgmma.mma_async") == 2
 
 
 def test_sections_are_read_again():

@@ -1,0 +1,3 @@
+"""Weight kernels (``kernelet.contracts.op``)."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Ops of the ladder (``kernelet.layers.ops``, ``kernelet.sampling.ops``)."""
+
+from __future__ import annotations
