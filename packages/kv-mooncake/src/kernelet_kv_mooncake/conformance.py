@@ -50,7 +50,10 @@ class TestKVMooncake(KVConnectorSuite):
 
 
 class TestKVMooncakeStore(KVConnectorSuite):
-    capabilities = KVConnectorCapabilities(chunk=CHUNK, shared=True, examples=5)
+    # of ranks and dtypes the most of both, as above: a client takes two seconds to end
+    capabilities = KVConnectorCapabilities(
+        chunk=CHUNK, shared=True, world_sizes=(2,), dtypes=(("float8_e4m3fn", "float32"),), examples=5
+    )
 
     @pytest.fixture
     def offered(self) -> Iterator[Offered[KVConnectorOffer]]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import msgspec
 
@@ -26,6 +28,8 @@ from kernelet_kv_mooncake.store_orders import Chunk, Fetch, Lookup, Orders, Repo
 
 KNOWN = 1 << 16
 """Keys that are remembered as stored; storing again is harmless, and costs a copy."""
+SALT = 16
+"""Random bytes of the names after ``reset_cache``."""
 
 
 @dataclass
@@ -60,6 +64,7 @@ class StoreScheduler(SchedulerSide):
         self._asked: dict[str, _Asked] = {}
         self._by_number: dict[int, _Asked] = {}
         self._marks: Counter[str] = Counter()
+        self._salt = b""
         self._known: OrderedDict[bytes, None] = OrderedDict()
         self._lookups: list[Lookup] = []
         self._fetches: dict[int, Fetch] = {}
@@ -82,10 +87,10 @@ class StoreScheduler(SchedulerSide):
     ) -> None:
         asked = self._forget(request.request_id)
         assert asked is not None
-        chunks = tuple(
-            self._at(index, asked.keys[index - asked.first])
-            for index in range(start // self._chunk, -(-end // self._chunk))
-        )
+        first = start // self._chunk
+        known = zip(range(first, -(-end // self._chunk)), asked.keys[first - asked.first :], strict=False)
+        chunks = tuple(self._at(index, key) for index, key in known)
+        self._marks[request.request_id] += 0  # it has begun, as ``reset_cache`` sees it
         self._fetches[transfer] = Fetch(transfer=transfer, chunks=chunks, start=start, end=end, block_ids=block_ids)
 
     def abort(self, request: KVRequest) -> None:
@@ -116,13 +121,30 @@ class StoreScheduler(SchedulerSide):
             if data:
                 self._take(msgspec.msgpack.decode(data, type=Report))
 
+    def reset_cache(self) -> None:
+        """From now on this engine's objects have names that nobody knows: the store has other users, and what is on its
+        way there is of before.
+        """
+        self._salt = os.urandom(SALT)
+        self._known.clear()
+        self._by_number.clear()
+        self._lookups.clear()
+        for asked in self._asked.values():
+            asked.keys, asked.found, asked.ranks = (), 0, len(self.context.layouts)
+        self._fetches = {number: msgspec.structs.replace(one, chunks=()) for number, one in self._fetches.items()}
+        self._marks = Counter(dict.fromkeys(self._marks, self.context.max_model_len))
+
     def has_pending_work(self) -> bool:
         return bool(self._lookups or self._fetches or self._by_number)
+
+    def _key(self, request: KVRequest, num_tokens: int) -> bytes:
+        key = request.key(num_tokens)
+        return blake2b(key, key=self._salt, digest_size=len(key)).digest() if self._salt else key
 
     def _ask(self, request: KVRequest, num_computed_tokens: int) -> _Asked:
         first = num_computed_tokens // self._chunk
         ends = range(first + 1, request.num_tokens // self._chunk + 1)
-        keys = tuple(request.key(index * self._chunk) for index in ends)
+        keys = tuple(self._key(request, index * self._chunk) for index in ends)
         asked = _Asked(number=next(self._numbers), first=first, keys=keys, found=len(keys))
         self._asked[request.request_id] = asked
         if keys:
@@ -159,9 +181,9 @@ class StoreScheduler(SchedulerSide):
         """Chunks that are complete after the step; each once a request."""
         request = scheduled.request
         first, end = self._marks[request.request_id], scheduled.num_ready_tokens // self._chunk
-        self._marks[request.request_id] = end
+        self._marks[request.request_id] = max(first, end)
         for index in range(first, end):
-            chunk = self._at(index, request.key((index + 1) * self._chunk))
+            chunk = self._at(index, self._key(request, (index + 1) * self._chunk))
             blocks = scheduled.blocks_of(self.context.layouts[0], chunk.start, chunk.end)
             if chunk.key not in self._known and blocks is not None:
                 self._remember(chunk.key)

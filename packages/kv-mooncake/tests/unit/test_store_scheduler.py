@@ -161,3 +161,39 @@ def test_roles_and_windows(make):
 def test_wrong_chunks_are_named(settings, make, chunk):
     with pytest.raises(ConfigError, match=r"kv-mooncake\.chunk must be from 1 to 100"):
         StoreScheduler(settings(chunk=chunk), make().context)
+
+
+def test_after_a_reset_names_are_others_and_nothing_of_before_is_promised_loaded_or_saved(make):
+    side = make()
+    waits, asked, promised, loads, begun = (request(name=name) for name in ("w", "a", "p", "l", "b"))
+    for one in (asked, promised, loads):
+        assert side.get_num_new_matched_tokens(one, 0) is LATER
+    told(side, Report(found={lookup.number: 4 for lookup in orders(side).lookups[1:]}))
+    for one in (promised, loads):
+        assert side.get_num_new_matched_tokens(one, 0) == Ticket(num_tokens=16)
+    side.update_state_after_alloc(loads, 7, 0, 16, BLOCKS)
+    assert len(orders(side, computed(begun, 0, 6)).fetches[0].chunks) == 4
+    side.reset_cache()
+    assert not side.has_pending_work()
+    assert side.get_num_new_matched_tokens(asked, 0) is None
+    side.update_state_after_alloc(promised, 8, 0, 16, BLOCKS)
+    (fetch,) = orders(side).fetches
+    assert (fetch.transfer, fetch.chunks) == (8, ())
+    told(side, Report(found={0: 4}))
+    assert not orders(side, computed(begun, 6, 4), computed(loads, 16, 1)).saves
+    assert not orders(side, computed(begun, 10, 8), computed(loads, 17, 1)).saves
+    assert side.get_num_new_matched_tokens(waits, 0) is LATER
+    (lookup,) = orders(side).lookups
+    assert len(lookup.keys) == 4 and not set(lookup.keys) & {waits.key(end) for end in (4, 8, 12, 16)}
+    told(side, Report(found={lookup.number: 0}))
+    saves = orders(side, computed(promised, 0, 18)).saves
+    assert tuple(save.chunk.key for save in saves) == lookup.keys
+
+
+def test_a_load_that_was_not_sent_yet_is_reset_too(make):
+    side, loads = make(), request()
+    side.get_num_new_matched_tokens(loads, 0)
+    told(side, Report(found={orders(side).lookups[0].number: 4}))
+    side.update_state_after_alloc(loads, 7, 0, 16, BLOCKS)
+    side.reset_cache()
+    assert orders(side).fetches[0].chunks == ()
