@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import string
 from dataclasses import dataclass
 from random import Random
 
 import numpy as np
+from way_out import WayOut
 
 from kernelet.contracts.structured import GrammarEngineOffer, GrammarRules, TokenVocabulary
 from kernelet.structured.rules import fits
@@ -18,10 +18,8 @@ NAMES = ("xgrammar", "guidance", "outlines", "lmfe")
 VOCABULARY = byte_vocabulary()
 LIMIT = 2000
 """Tokens of a text that is sampled; a text that is not at its end then is a failure."""
-CLOSING_EVERY = 200
-"""Tokens after which a way out is looked for."""
-DEEPEST = 3
-"""Tokens of the longest one."""
+LONG = 250
+"""Tokens after which a text takes its way out."""
 
 
 @dataclass(frozen=True)
@@ -77,41 +75,20 @@ class Hint:
         return self._after[before]
 
 
-def way_out(grammar, vocabulary: TokenVocabulary, hint: str) -> list[int]:
-    """The fewest of some tokens with which the text is whole; else those that close a string; none: no such few do.
-
-    By chance a text hardly ever meets what has to stand right before its end, as in ``.*[0-9]{3}``.
-    """
-    letters = set((string.digits[0] + string.ascii_letters[0] + '" ' + hint).encode()) - {ord("\\")}
-    tokens = [token for token, text in enumerate(vocabulary.token_bytes) if len(text) == 1 and text[0] in letters]
-
-    def search(depth: int, closes: bool) -> list[int] | None:
-        for token in tokens:
-            if not grammar.accept([token]):
-                continue
-            try:
-                if grammar.can_end() or (closes and vocabulary.token_bytes[token] == b'"'):
-                    return [token]
-                rest = search(depth - 1, closes) if depth > 1 else None
-                if rest is not None:
-                    return [token, *rest]
-            finally:
-                grammar.rollback(1)
+def decoded(text: bytes) -> str | None:
+    """The text; None: it ends inside a character."""
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
         return None
 
-    for closes in (False, True):
-        for depth in range(1, DEEPEST + 1):
-            found = search(depth, closes)
-            if found is not None:
-                return found
-    return []
 
-
-def sample(grammar, random: Random, limit: int = LIMIT, vocabulary=VOCABULARY, hint: str = "") -> str | None:
+def sample(grammar, random: Random, way_out: WayOut, vocabulary=VOCABULARY, hint: str = "") -> str | None:
     """A text by random logits under the masks; None: it did not end.
 
     What closes, and what the hint has, gets likelier with its length, and each token less likely with each time that it
-    came: where a string must hold some letters before it may end, it does. Now and then a long one takes the way out.
+    came: where a string must hold some letters before it may end, it does. What chance hardly ever finds, as the end of
+    ``.*[0-9]{3}``, a long text takes from its way out, in single bytes.
     """
     closing = [1.0 if token[:1] in b'"}])' and token else 0.0 for token in vocabulary.token_bytes]
     bias = np.array(closing) - np.array([0.25 * (token[:1] >= b"\x80") for token in vocabulary.token_bytes])
@@ -120,11 +97,12 @@ def sample(grammar, random: Random, limit: int = LIMIT, vocabulary=VOCABULARY, h
     row = np.zeros(vocabulary.num_words, np.int32)
     times = np.zeros(len(closing))
     text = b""
-    for length in range(limit):
-        if length and length % CLOSING_EVERY == 0:
-            for token in way_out(grammar, vocabulary, hint):
-                assert grammar.accept([token])
-                text += vocabulary.token_bytes[token]
+    for length in range(LIMIT):
+        if length >= LONG and (whole := decoded(text)) is not None:
+            rest = way_out.after(whole).encode()
+            assert grammar.accept([vocabulary.token_bytes.index(bytes([byte])) for byte in rest])
+            assert grammar.can_end()
+            return whole + rest.decode()
         grammar.fill_mask(row)
         allowed = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
         if grammar.can_end() and (grammar.must_end() or random.random() < 0.2 + length / 40):
