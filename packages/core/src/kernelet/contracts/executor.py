@@ -186,7 +186,10 @@ class Sleep(ABC):
 
     @abstractmethod
     def sleep(self, level: int) -> None:
-        """Between two steps, when no request is held: 1 gives up the cache's memory, 2 the weights' too."""
+        """Between two steps, when no request is held: 1 gives up the cache's memory, 2 the weights' too.
+
+        At level 1, weights may wait in memory of another kind.
+        """
 
     @abstractmethod
     def wake_up(self) -> None:
