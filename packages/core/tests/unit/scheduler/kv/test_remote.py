@@ -200,6 +200,24 @@ def test_a_rank_that_failed_switches_its_connector_off(world, caplog):
     assert world.num_free == [100]
 
 
+@pytest.mark.parametrize("rank", [0, 1])
+def test_one_rank_that_failed_switches_it_off_on_all(rank, caplog):
+    """The other rank has the load, and its word alone is worth nothing."""
+    world = KVWorld(num_ranks=2)
+    world.side.answers["a"] = 9
+    world.add("a", 12)
+    world.step()
+    world.tell({1: 9}, ranks=[1 - rank])
+    world.tell(failed="get_finished() raised OSError: gone", ranks=[rank])
+    world.step()
+    assert f"get_finished() raised OSError: gone (rank {rank})" in caplog.text
+    assert told(world.step()[0]).off
+    world.finish()
+    assert world.outputs["a"].finish_reason == "length"
+    assert world.outputs["a"].num_cached_tokens == 0
+    assert world.num_free == [100]
+
+
 def test_a_report_that_nobody_understands_switches_its_connector_off(world, caplog):
     world.add("a", 6)
     plan = world.scheduler.schedule()

@@ -200,6 +200,35 @@ def test_a_step_calls_in_the_order_of_the_contract(make):
     assert result.extensions.keys() == {"shelf", "other"}
 
 
+@pytest.mark.parametrize("method", ["wait_for_layer_load", "save_kv_layer", "wait_for_save", "get_finished"])
+def test_one_that_raises_in_the_pass_leaves_the_step_and_the_other_one_alone(make, method):
+    def fail(*_):
+        raise OSError("gone")
+
+    driver = make("shelf", "other")
+    driver.start()
+    shelf, other = driver.sides()
+    setattr(shelf, method, fail)
+    result, tokens = driver.loaded("a", 0, BLOCKS, shelf=plan_of(), other=plan_of())
+    assert tokens == true_greedy(driver.worker._loaded.model, PROMPT, TEXT)
+    assert report_of(result).failed == "fail() raised OSError: gone"
+    assert report_of(result, "other").failed == ""
+    assert shelf.calls[-2:] == [("cancel", ()), "shutdown"]
+    assert other.calls.count("wait_for_save") == TEXT
+    driver.worker.shutdown()
+    assert (shelf.calls.count("shutdown"), other.calls.count("shutdown")) == (1, 1)
+
+
+def test_one_that_the_engine_switched_off_is_not_called_any_more(make):
+    driver = make("shelf", "other")
+    driver.start()
+    shelf, other = driver.sides()
+    for _ in range(2):
+        driver.empty(shelf=plan_of(off=True, cancel=(7,)), other=plan_of())
+    assert shelf.calls == [("cancel", (7,)), "shutdown"]
+    assert other.calls.count("bind") == 2
+
+
 def test_layouts_and_contexts_are_this_ranks(make):
     driver = make("shelf")
     layouts = driver.start().layouts
