@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,8 +13,10 @@ from typing import Any
 TABLE = Path(__file__).parent / "matrix.toml"
 REFERENCE, SAME, OTHER, REFUSED = "reference", "same tokens", "other tokens", "refused"
 SHOWS = (REFERENCE, SAME, OTHER, REFUSED)
-COUNTERS = ("num_mixed_steps", "num_chunked", "num_preempted", "prefix_hits")
+COUNTERS = ("num_mixed_steps", "num_chunked", "num_preempted", "prefix_hits", "external_hits")
 REORDERED = "reordered"
+SAME_ENGINE, NEXT_ENGINE, HANDED_OVER = "loaded by the same engine", "loaded by the next engine", "handed over"
+AGAIN = ("", SAME_ENGINE, NEXT_ENGINE, HANDED_OVER)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +42,11 @@ class Row:
         leaves: A file that must be there afterwards, with something in it.
         error: Class of the error of a refusal.
         says: What its message must hold.
+        again: One of ``AGAIN``: requests are computed, and what is compared (both times) comes of it through a KV
+            connector; ``handed over``: from an engine that prefills to one that decodes.
+        needs: Modules of others' distributions without which it is not run.
+        beside: Programs that run beside its engines: arguments of Python; here and in options ``{port}`` and
+            ``{other_port}`` are free ones. Each listens on ``{port}``.
         long: Too slow for CI's fast tests.
     """
 
@@ -58,12 +66,20 @@ class Row:
     leaves: str = ""
     error: str = ""
     says: str = ""
+    again: str = ""
+    needs: tuple[str, ...] = ()
+    beside: tuple[Sequence[str], ...] = ()
     long: bool = False
 
     @property
     def group(self) -> str:
         """Of the rows that are compared with each other."""
         return self.truth or self.checkpoint
+
+    @property
+    def missing(self) -> list[str]:
+        """What it needs and is not installed here."""
+        return [name for name in self.needs if importlib.util.find_spec(name) is None]
 
     @property
     def plugins(self) -> list[str]:
@@ -150,5 +166,7 @@ def _check(row: Row) -> None:
         raise ValueError(f"{row.name}: shows is one of {SHOWS}")
     if (row.shows == REFUSED) != bool(row.error and row.says):
         raise ValueError(f"{row.name}: a refusal has its error and what it says, nothing else has")
+    if row.again not in AGAIN:
+        raise ValueError(f"{row.name}: again is one of {AGAIN}")
     if unknown := set(row.happened) - {*COUNTERS, REORDERED}:
         raise ValueError(f"{row.name}: happened knows no {sorted(unknown)}")

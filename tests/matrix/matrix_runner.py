@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Callable, Mapping
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +19,9 @@ from matrix_verdicts import Verdict, judge
 from workspace import ROOT
 
 WORKER = Path(__file__).with_name("matrix_worker.py")
+PORTS = ("{port}", "{other_port}")
+PATIENCE = 120
+"""Seconds until a program beside a row listens."""
 
 
 class Runner:
@@ -33,6 +40,7 @@ class Runner:
         self._wheel_of = wheel_of
         self._found: dict[str, Mapping[str, Any]] = {}
         self._checkpoint = cache(self._write)
+        self._port = cache(lambda _row, _name: free_port())
         files(folder / "files")
 
     def verdict(self, row: Row) -> Verdict:
@@ -63,7 +71,12 @@ class Runner:
         environment.install(*(self._wheel(one) for one in rows[0].later))
         job, result = home / "job.json", home / "result.json"
         job.write_text(json.dumps({"requests": requests(), "rows": [self._job(row) for row in rows]}), encoding="utf-8")
-        said = environment.run(str(WORKER), str(job), str(result), check=False, OMP_NUM_THREADS="1")
+        with contextlib.ExitStack() as beside:
+            for row in rows:
+                for program in row.beside:
+                    arguments = [self._filled(row, one) for one in program]
+                    beside.enter_context(listening(environment, arguments, self._port(row.name, "{port}")))
+            said = environment.run(str(WORKER), str(job), str(result), check=False, OMP_NUM_THREADS="1")
         if result.exists():
             found: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
             return found
@@ -82,6 +95,7 @@ class Runner:
             "extra_args": row.extra_args,
             "choice": row.choice,
             "order": REORDERED in row.happened,
+            "again": row.again,
         }
 
     def _filled(self, row: Row, value: Any) -> Any:
@@ -89,7 +103,9 @@ class Runner:
             return {key: self._filled(row, one) for key, one in value.items()}
         if isinstance(value, str):
             checkpoint = self._checkpoint(row.checkpoint)
-            names = {"{checkpoint}": checkpoint, "{folder}": self._own(row), "{files}": self.folder / "files"}
+            own, files = self._own(row), self.folder / "files"
+            names: dict[str, Any] = {"{checkpoint}": checkpoint, "{folder}": own, "{files}": files}
+            names |= {name: self._port(row.name, name) for name in PORTS if name in value}
             for name, path in names.items():
                 value = value.replace(name, str(path))
         return value
@@ -101,3 +117,35 @@ class Runner:
         path = self.folder / "checkpoints" / name
         WRITERS[name](path)
         return path
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+@contextlib.contextmanager
+def listening(environment: Environment, arguments: Sequence[str], port: int) -> Iterator[None]:
+    """A program of an environment's Python, once it listens, until it is not needed any more.
+
+    Raises:
+        AssertionError: it ended, or does not listen.
+    """
+    command = [str(environment.python), *arguments]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            end = time.monotonic() + PATIENCE
+            while not _listens(port):
+                assert process.poll() is None and time.monotonic() < end, f"{command} does not listen on {port}"
+                time.sleep(0.05)
+            yield
+        finally:
+            process.kill()
+
+
+def _listens(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5):
+        return True
+    return False

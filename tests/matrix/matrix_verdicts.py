@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,8 @@ def judge(row: Row, got: Mapping[str, Any], truth: Mapping[str, Any], folder: Pa
 
     Args:
         row: The row.
-        got: What ``matrix_worker`` found; ``crash`` where its process ended otherwise.
+        got: What ``matrix_worker`` found (``before``: tokens that were computed before the same were loaded); ``crash``
+            where its process ended otherwise.
         truth: The same of its reference row.
         folder: The row's own.
     """
@@ -60,9 +61,7 @@ def _tokens(row: Row, got: Mapping[str, Any]) -> str:
 def _wrong(row: Row, got: Mapping[str, Any], truth: Mapping[str, Any], folder: Path) -> str:
     if "tokens" not in truth:
         return "its reference row has no tokens"
-    differ = [
-        index for index, (mine, its) in enumerate(zip(got["tokens"], truth["tokens"], strict=True)) if mine != its
-    ]
+    differ = _differ(got["tokens"], truth) or _differ(got.get("before", truth["tokens"]), truth)
     if row.shows == OTHER and not differ:
         return "the tokens are those of the reference row, and should not be"
     if row.shows != OTHER and differ:
@@ -80,6 +79,10 @@ def _wrong(row: Row, got: Mapping[str, Any], truth: Mapping[str, Any], folder: P
     if row.leaves and not (left.is_file() and left.stat().st_size):
         return f"there is no {row.leaves}, or nothing in it"
     return ""
+
+
+def _differ(tokens: Sequence[Any], truth: Mapping[str, Any]) -> list[int]:
+    return [index for index, (mine, its) in enumerate(zip(tokens, truth["tokens"], strict=True)) if mine != its]
 
 
 def _reordered(got: Mapping[str, Any]) -> bool:

@@ -39,6 +39,11 @@ def test_names_of_plugins():
     assert row.plugins == ["core", "acme-older"]
 
 
+def test_what_is_missing():
+    needs = ("json", "nothing_of_this_name", "os")
+    assert Row(name="a", wheels=(), shows="reference", needs=needs).missing == ["nothing_of_this_name"]
+
+
 def test_what_is_installed_later_makes_another_set(tmp_path):
     matrix = table(
         tmp_path,
@@ -59,6 +64,7 @@ def test_what_is_installed_later_makes_another_set(tmp_path):
         ('name = "a"\nwheels = []\nshows = "refused"\nerror = "E"', "a: a refusal has its error and what it says"),
         ('name = "a"\nwheels = []\nshows = "same tokens"\nerror = "E"\nsays = "s"', "a: a refusal has"),
         ('name = "a"\nwheels = []\nshows = "same tokens"\nhappened = ["num_magic"]', "a: happened knows no"),
+        ('name = "a"\nwheels = []\nshows = "same tokens"\nagain = "twice"', "a: again is one of"),
         ('name = "a"\nwheels = []\nshows = "reference"', "needs one reference row"),
         ('name = "a"\nwheels = []\nshows = "same tokens"\ncheckpoint = "other"', "needs one reference row"),
     ],

@@ -31,6 +31,7 @@ def same(**stats):
         ),
         ({"tokens": [[[1, 2]], [[3], [5]]], "stats": {}}, {"shows": "other tokens"}, "other tokens"),
         (same() | {"order": ["request-10", "request-9/0"]}, {"happened": ("reordered",)}, "same tokens"),
+        (same(external_hits=8) | {"before": TRUTH["tokens"]}, {}, "same tokens; external hits 8"),
         (same() | {"log": ["x: gave up block 3"]}, {"logged": "gave up block"}, "same tokens"),
         (same() | {"chosen": ["w5", "w7", "w5"]}, {"choice": ("w5", "w7", "w9")}, "same tokens"),
         ({"error": "SelectionError", "message": "there is no platform here"}, REFUSAL, "SelectionError"),
@@ -45,6 +46,7 @@ def test_green(tmp_path, got, row, seen):
     "got, row, red",
     [
         ({"tokens": [[[1, 2]], [[3], [5]]], "stats": {}}, {}, "requests [1] have other tokens"),
+        (same() | {"before": [[[1, 2]], [[3], [5]]]}, {}, "requests [1] have other tokens"),
         (same(), {"shows": "other tokens"}, "should not be"),
         (same() | {"chosen": ["w5", "w6"]}, {"choice": ("w5",)}, "held to ['w5'] are ['w5', 'w6']"),
         (same(prefix_hits=0), {"happened": ("prefix_hits", "num_chunked")}, "prefix_hits, num_chunked did not happen"),
