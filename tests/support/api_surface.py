@@ -34,6 +34,7 @@ ALSO = {
     "kernelet.contracts.kv_steps": "kv",
     "kernelet.contracts.kv_worker": "kv",
     "kernelet.contracts.pooling": "io",
+    "kernelet.contracts.quant_config": "quant",
     "kernelet.contracts.quantizing": "quant",
     "kernelet.contracts.steps": "executor",
     "kernelet.layers.context": "model",

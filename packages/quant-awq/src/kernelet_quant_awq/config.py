@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kernelet.contracts.quant import ModulePatterns
+from kernelet.contracts.quant_config import ConfigFields
 from kernelet.errors import UnsupportedModelError
 
 METHODS = ("awq", "awq_marlin")
@@ -37,12 +38,12 @@ NO_MATTER = frozenset(
 """How the checkpoint was made, and how other engines compute: nothing that the tensors depend on."""
 
 ONLY: Mapping[str, tuple[object, ...]] = {
-    "activation": (None,),
+    "activation": (),
     "desc_act": (False,),
-    "dynamic": (None, {}),
-    "modules_in_block_to_quantize": (None,),
+    "dynamic": ({},),
+    "modules_in_block_to_quantize": (),
     "pack_dtype": ("int32",),
-    "rotation": (None,),
+    "rotation": (),
 }
 """Fields whose other values change the weights, and what they may be."""
 
@@ -72,55 +73,24 @@ def read_config(config: Mapping[str, Any]) -> AwqConfig:
     Raises:
         UnsupportedModelError: a field is unknown, or has a value that is not served; names it.
     """
-    left = {name: value for name, value in config.items() if name not in NO_MATTER}
     if config.get("backend") == "llm-awq":
         raise UnsupportedModelError("quantization_config: backend 'llm-awq' is another layout; convert it with autoawq")
+    fields = ConfigFields(config, "AWQ", no_matter=NO_MATTER)
     for name, allowed in ONLY.items():
-        _one_of(name, left.pop(name, allowed[0]), allowed)
-    _one_of("quant_method", _take(left, "quant_method", "method", default="awq"), METHODS)
-    _one_of("bits", _take(left, "bits", "w_bit", default=4), (4,))
-    layout = str(_take(left, "version", "format", "checkpoint_format", default="gemm")).lower()
-    _one_of("version", layout, LAYOUTS)
-    group_size = _take(left, "group_size", "q_group_size", default=128)
-    if type(group_size) is not int or (group_size < 1 and group_size != -1):
-        raise UnsupportedModelError(f"quantization_config: group_size is {group_size!r}, expected -1 or more than 0")
+        fields.choice(name, allowed=allowed)
+    fields.choice("quant_method", "method", allowed=METHODS)
+    fields.choice("bits", "w_bit", allowed=(4,))
+    layout = fields.choice("version", "format", "checkpoint_format", allowed=LAYOUTS) or "gemm"
+    group_size = fields.group_size("group_size", "q_group_size") or 128
     if layout == "gemv" and (group_size < 32 or group_size % 32 or group_size == 96):
         raise UnsupportedModelError(f"quantization_config: version gemv has no group_size {group_size}")
-    symmetric = _flag(left, "sym", default=False)
-    zero_point = _flag(left, "zero_point", default=not symmetric)  # transformers writes its default of sym beside it
-    head = _flag(left, "lm_head", default=False)
-    skipped = left.pop("modules_to_not_convert", None) or ()
+    symmetric = fields.flag("sym", default=False)
+    zero_point = fields.flag("zero_point", default=not symmetric)  # transformers writes its default of sym beside it
+    head = fields.flag("lm_head", default=False)
+    skipped = fields.take("modules_to_not_convert") or ()
     _check_names(skipped)
-    if left:
-        raise UnsupportedModelError(f"quantization_config: {', '.join(sorted(left))} is not known for AWQ")
+    fields.done()
     return AwqConfig(layout=layout, group_size=group_size, zero_point=zero_point, head=head, skipped=tuple(skipped))
-
-
-def _take(left: dict[str, Any], *names: str, default: object) -> Any:
-    """The value of a field that has several names; takes it out of ``left``."""
-    found = {name: left.pop(name) for name in names if left.get(name) is not None}
-    for name in names:
-        left.pop(name, None)
-    values = list(found.values())
-    if any(str(value).lower() != str(values[0]).lower() for value in values):
-        raise UnsupportedModelError(f"quantization_config: {found} differ, and mean the same")
-    return values[0] if values else default
-
-
-def _flag(left: dict[str, Any], name: str, *, default: bool) -> bool:
-    value = left.pop(name, None)
-    if value is None:
-        return default
-    _one_of(name, value, (True, False))
-    return bool(value)
-
-
-def _one_of(name: str, value: object, allowed: tuple[object, ...]) -> None:
-    if not any(type(value) is type(one) and value == one for one in allowed) and value is not None:
-        expected = " or ".join(repr(one) for one in allowed if one is not None)
-        raise UnsupportedModelError(
-            f"quantization_config: {name} is {value!r}; AWQ is read with {expected or f'no {name}'}"
-        )
 
 
 def _check_names(skipped: object) -> None:

@@ -49,7 +49,7 @@ def test_what_checkpoints_say(said, wanted):
         ({"bits": 3}, "bits is 3; AWQ is read with 4"),
         ({"bits": True}, "bits is True"),
         ({"bits": 4, "w_bit": 8}, "'bits': 4, 'w_bit': 8.* differ"),
-        ({"version": "marlin"}, "version is 'marlin'; AWQ is read with 'gemm' or 'gemv'"),
+        ({"version": "marlin"}, "version is 'marlin'; AWQ is read with 'gemm', 'gemv'"),
         ({"version": "gemv_fast"}, "version is 'gemv_fast'"),
         ({"backend": "llm-awq"}, "backend 'llm-awq' is another layout"),
         ({"group_size": 0}, "group_size is 0"),

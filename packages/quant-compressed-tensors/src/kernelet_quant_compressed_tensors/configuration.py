@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from kernelet.contracts.quant_config import read_struct
 from kernelet.errors import UnsupportedModelError
 
 PACKED = "pack-quantized"
@@ -117,10 +118,7 @@ def read(config: Mapping[str, Any] | None) -> Configuration:
     Raises:
         UnsupportedModelError: a field is unknown, or has a value that is not served; it is named.
     """
-    try:
-        said = msgspec.convert(dict(config or {}), Configuration)
-    except msgspec.ValidationError as error:
-        raise UnsupportedModelError(f"quantization_config of compressed-tensors: {error}") from error
+    said = read_struct(config, Configuration, "compressed-tensors")
     if said.quantization_status not in STATUSES:
         raise unserved("quantization_status", said.quantization_status, f"one of {', '.join(STATUSES)}")
     sparse = said.sparsity_config or {}

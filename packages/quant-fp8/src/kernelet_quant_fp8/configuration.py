@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from kernelet.contracts.quant_config import read_struct
 from kernelet.errors import UnsupportedModelError
 
 
@@ -51,10 +52,7 @@ def read(config: Mapping[str, Any] | None) -> Configuration:
     Raises:
         UnsupportedModelError: a field is unknown, or has a value that is not served; it is named.
     """
-    try:
-        said = msgspec.convert(dict(config or {}), Configuration)
-    except msgspec.ValidationError as error:
-        raise UnsupportedModelError(f"quantization_config of fp8: {error}") from error
+    said = read_struct(config, Configuration, "fp8")
     if said.weight_block_size is not None and min(said.weight_block_size) <= 0:
         raise UnsupportedModelError(
             f"quantization_config.weight_block_size is {list(said.weight_block_size)}; it must be positive"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kernelet.errors import UnsupportedModelError
+from kernelet.contracts.quant_config import ConfigFields
 from kernelet_quant_gptq.rules import Block, Rules
 
 METHODS = ("gptq", "gptq_marlin")
@@ -55,11 +55,11 @@ NO_MATTER = frozenset(
 """How the checkpoint was made, and how other engines compute: nothing that the tensors depend on."""
 
 ONLY: Mapping[str, tuple[object, ...]] = {
-    "activation": (None,),
+    "activation": (),
     "data_type": ("int",),
     "is_marlin_format": (False,),
     "pack_dtype": ("int32",),
-    "rotation": (None,),
+    "rotation": (),
 }
 """Fields whose other values change the weights, and what they may be."""
 
@@ -114,72 +114,33 @@ def read_config(config: Mapping[str, Any]) -> GptqConfig:
     Raises:
         UnsupportedModelError: a field is unknown, or has a value that is not served; names it.
     """
-    left = {name: value for name, value in config.items() if name not in NO_MATTER and value is not None}
+    fields = ConfigFields(config, "GPTQ", no_matter=NO_MATTER)
     meta = config.get("meta")
     for name, allowed in ONLY.items():
-        one_of(name, left.pop(name, allowed[0]), allowed)
-    one_of("quant_method", _take(left, "quant_method", "method", default="gptq"), METHODS)
-    form = str(_take(left, "checkpoint_format", "format", default="gptq")).lower()
-    one_of("checkpoint_format", form, FORMATS)
-    static = left.pop("static_groups", meta.get("static_groups", False) if isinstance(meta, Mapping) else False)
-    one_of("static_groups", static, (False, True))
-    head = left.pop("lm_head", False)
-    one_of("lm_head", head, (False, True))
+        fields.choice(name, allowed=allowed)
+    fields.choice("quant_method", "method", allowed=METHODS)
+    form = fields.choice("checkpoint_format", "format", allowed=FORMATS) or "gptq"
+    static = fields.flag("static_groups", default=isinstance(meta, Mapping) and meta.get("static_groups") is True)
+    head = fields.flag("lm_head", default=False)
     block = Block(
-        _take(left, "block_name_to_quantize", "to_quant_block_names", default=None),
-        left.pop("modules_in_block_to_quantize", None),
+        fields.take("block_name_to_quantize", "to_quant_block_names"), fields.take("modules_in_block_to_quantize")
     )
-    rules = Rules(left.pop("dynamic", None), read_changes)
-    base = Form(**read_changes(left))
-    if left:
-        raise UnsupportedModelError(f"quantization_config: {', '.join(sorted(left))} is not known for GPTQ")
-    return GptqConfig(
-        form=base, one_less=form == "gptq", static_groups=bool(static), head=bool(head), rules=rules, block=block
-    )
+    rules = Rules(fields.take("dynamic"), read_changes)
+    base = Form(**read_changes(fields))
+    fields.done()
+    return GptqConfig(form=base, one_less=form == "gptq", static_groups=static, head=head, rules=rules, block=block)
 
 
-def read_changes(left: dict[str, Any], where: str = "") -> dict[str, Any]:
-    """The fields of a form that are given; takes them out of ``left``.
+def read_changes(fields: ConfigFields) -> dict[str, Any]:
+    """What is said of a form; takes it out of the fields.
 
     Raises:
         UnsupportedModelError: a value is not served; names it.
     """
-    changes: dict[str, Any] = {}
-    for field, names in {
-        "bits": ("bits", "w_bit", "wbits"),
-        "group_size": ("group_size", "q_group_size"),
-        "desc_act": ("desc_act",),
-        "symmetric": ("sym",),
-    }.items():
-        if (value := _take(left, *names, default=None)) is None:
-            continue
-        if field == "bits":
-            one_of(f"{where}bits", value, BITS)
-        elif field != "group_size":
-            one_of(f"{where}{names[0]}", value, (False, True))
-        elif type(value) is not int or (value < 1 and value != -1):
-            raise UnsupportedModelError(
-                f"quantization_config: {where}group_size is {value!r}, expected -1 or more than 0"
-            )
-        changes[field] = value
-    return changes
-
-
-def one_of(name: str, value: object, allowed: tuple[object, ...]) -> None:
-    """Checks a value.
-
-    Raises:
-        UnsupportedModelError: it is none of these.
-    """
-    if not any(type(value) is type(one) and value == one for one in allowed):
-        expected = ", ".join(repr(one) for one in allowed if one is not None) or "none"
-        raise UnsupportedModelError(f"quantization_config: {name} is {value!r}; GPTQ is read with {expected}")
-
-
-def _take(left: dict[str, Any], *names: str, default: object) -> Any:
-    """The value of a field that has several names; takes it out of ``left``."""
-    found = {name: left.pop(name) for name in names if name in left}
-    values = list(found.values())
-    if any(value != values[0] for value in values):
-        raise UnsupportedModelError(f"quantization_config: {found} differ, and mean the same")
-    return values[0] if values else default
+    said = {
+        "bits": fields.choice("bits", "w_bit", "wbits", allowed=BITS),
+        "group_size": fields.group_size("group_size", "q_group_size"),
+        "desc_act": fields.choice("desc_act", allowed=(False, True)),
+        "symmetric": fields.choice("sym", allowed=(False, True)),
+    }
+    return {name: value for name, value in said.items() if value is not None}

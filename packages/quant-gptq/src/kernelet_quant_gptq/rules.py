@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from kernelet.contracts.quant_config import ConfigFields
 from kernelet.errors import UnsupportedModelError
 
 NO_MATTER = frozenset({"act_group_aware", "damp_auto_increment", "damp_percent", "mse", "true_sequential"})
 """Of a rule: how a module was quantized."""
 
-ReadChanges = Callable[[dict[str, Any], str], dict[str, Any]]
+ReadChanges = Callable[[ConfigFields], dict[str, Any]]
 
 
 class Rules:
@@ -97,10 +98,7 @@ def _changes(pattern: str, said: object, read: ReadChanges) -> dict[str, Any] | 
         return None
     if not isinstance(said, Mapping):
         raise UnsupportedModelError(f"quantization_config: dynamic[{pattern!r}] is {said!r}, expected an object")
-    left = {name: value for name, value in said.items() if name not in NO_MATTER}
-    changes = read(left, f"dynamic[{pattern!r}].")
-    if left:
-        raise UnsupportedModelError(
-            f"quantization_config: dynamic[{pattern!r}]: {', '.join(sorted(left))} is not known for GPTQ"
-        )
+    fields = ConfigFields(said, "GPTQ", no_matter=NO_MATTER, where=f"dynamic[{pattern!r}].")
+    changes = read(fields)
+    fields.done()
     return changes

@@ -42,7 +42,7 @@ def test_rules_that_match_nothing_are_known():
         ([], "dynamic is"),
         ({"(": {}}, r"dynamic: '\(' is no regular expression"),
         ({".*": {"bits": 5}}, r"dynamic\['\.\*'\]\.bits is 5"),
-        ({".*": {"adapter": 5}}, r"dynamic\['\.\*'\]: adapter is not known"),
+        ({".*": {"adapter": 5}}, r"dynamic\['\.\*'\]\.adapter is not known"),
         ({".*": 4}, r"dynamic\['\.\*'\] is 4, expected an object"),
     ],
 )
