@@ -28,7 +28,7 @@ from kernelet.contracts.platform import (
     SharesHost,
 )
 from kernelet.contracts.sampling import SamplerParams
-from kernelet.testing.platform.op_graph import record
+from kernelet.testing.op.graph import record
 from kernelet.testing.plugin_view import FixedPlugins
 from kernelet.worker.worker import ModelWorker
 

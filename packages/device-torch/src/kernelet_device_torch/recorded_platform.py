@@ -12,6 +12,9 @@ from kernelet.contracts.platform import Capabilities, PlatformConfig, PlatformOf
 from kernelet.hookspecs import hookimpl
 
 NAME = "recorded"
+MEMORY = 1 << 30
+"""Bytes of the device."""
+
 COMPILED = frozenset({"triton", "flex"})
 """Features whose kernels need the device itself."""
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kernelet.testing.platform.recording import MEMORY
-from kernelet_device_torch.recorded_platform import RecordedFacts, RecordedPlatform
+from kernelet_device_torch.recorded_platform import MEMORY, RecordedFacts, RecordedPlatform
 from kernelet_platform_cuda import plugin as own
 from kernelet_platform_cuda.config import CudaPlatformConfig
 from kernelet_platform_cuda.nvml import Gpu

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kernelet.testing.platform.recording import MEMORY
-from kernelet_device_torch.recorded_platform import RecordedFacts, RecordedPlatform
+from kernelet_device_torch.recorded_platform import MEMORY, RecordedFacts, RecordedPlatform
 from kernelet_platform_rocm import plugin as own
 from kernelet_platform_rocm.config import RocmPlatformConfig
 from kernelet_platform_rocm.kfd import Gpu

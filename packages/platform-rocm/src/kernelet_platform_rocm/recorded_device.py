@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelet_device_torch.recorded import Recorded
+from kernelet_device_torch.conformance import Recorded
 from kernelet_platform_rocm.device import RocmDevice
 
 

@@ -132,7 +132,9 @@ class WorkerTests(PlatformBase):
         again = generate(worker, prompts, steps=2)
         check(again == first, "a request must leave nothing behind that the next one of its name sees")
 
-    def test_recorded_steps(self, start: Start, prompts: tuple[list[int], list[int]], config_half: PlatformConfig) -> None:
+    def test_recorded_steps(
+        self, start: Start, prompts: tuple[list[int], list[int]], config_half: PlatformConfig
+    ) -> None:
         if FEATURE not in config_half.capabilities().features:
             pytest.skip("the platform records no steps")
         recorded, launched = start(), start(enforce_eager=True)

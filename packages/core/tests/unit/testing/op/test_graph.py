@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import torch
 
-from kernelet.testing.platform.op_graph import OpGraph, record
+from kernelet.testing.op.graph import OpGraph, record
 
 
 def test_a_replay_computes_with_what_tensors_hold_by_then():
