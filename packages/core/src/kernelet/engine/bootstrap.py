@@ -122,7 +122,8 @@ def find_model(name: str, kernel: Kernel) -> Path:
         ModelNotFoundError: saying for each way why it failed.
     """
     offers = [owned.offer for owned in kernel.offers(ModelSourceOffer)]
-    known = [known for offer in offers for known in (*offer.models, *offer.patterns)]
+    known = [name for offer in offers for name in offer.models]
+    known += [f"files {pattern}" for offer in offers for pattern in offer.patterns]
     return resolve_model(name, kernel.model_source, known, absent=kernel.absent_sources)
 
 

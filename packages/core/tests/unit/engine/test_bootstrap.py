@@ -11,6 +11,7 @@ import pytest
 
 from kernelet.contracts.executor import SchedulerOffer, SchedulingPolicy
 from kernelet.contracts.lifecycle import ConfigChange
+from kernelet.contracts.model import ModelSourceOffer
 from kernelet.contracts.sampling import SamplingParams
 from kernelet.contracts.stats import StatLoggerOffer
 from kernelet.engine.bootstrap import (
@@ -260,6 +261,18 @@ def test_import_strings_alone_keep_the_default_plugins():
 
 def test_a_models_folder_is_found(null_folder):
     assert find_model(str(null_folder), boot_kernel(EngineOptions(plugins=("core",)))) == null_folder.resolve()
+
+
+class Files:
+    @hookimpl
+    def kernelet_model_sources(self):
+        return (ModelSourceOffer(name="kit", target="a:B", models={"named": ""}, patterns=("*.kit",)),)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    kernel = boot_kernel(EngineOptions(plugins=("core",)), [Files()])
+    with pytest.raises(ModelNotFoundError, match=r"known: files \*\.kit, named\).* does not exist"):
+        find_model(str(tmp_path / "absent.kit"), kernel)
 
 
 def test_statistics_are_logged_if_asked_for(null_folder, null_options):
