@@ -11,6 +11,7 @@ import torch
 
 from kernelet.contracts.attention import AttentionOffer
 from kernelet.testing.attention import AttentionCapabilities, AttentionSuite
+from kernelet.testing.attention.varlen import attend_varlen
 from kernelet.testing.offered import Offered, find_offer
 from kernelet.testing.package import PackageSuite
 from kernelet_attention_aiter.stand_in import stand_in
@@ -32,7 +33,7 @@ class TestAiter(AttentionSuite):
         if importlib.util.find_spec("aiter") is not None and torch.cuda.is_available():
             yield "cuda"
             return
-        with stand_in():
+        with stand_in(attend_varlen):
             yield "cpu"
 
     @pytest.fixture

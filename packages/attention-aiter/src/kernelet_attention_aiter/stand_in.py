@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import ModuleType
 
 import pytest
 import torch
 from torch import Tensor
 
-from kernelet.testing.attention.varlen import attend_varlen
 from kernelet_attention_aiter.plan import READ_AHEAD
 
 PAGE_SIZES = (1, 16, 1024)
 """For which kernels are built."""
+
+
+Truth = Callable[..., Tensor]
+"""``kernelet.testing.attention.varlen.attend_varlen``."""
 
 
 def held(condition: object, sentence: str) -> None:
@@ -34,6 +38,7 @@ def held(condition: object, sentence: str) -> None:
 
 
 def mha_batch_prefill_func(
+    truth: Truth,
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -74,7 +79,7 @@ def mha_batch_prefill_func(
     held(int(cu_seqlens_q.diff().max()) == max_seqlen_q, "max_seqlen_q must be the longest")
     held(int(lengths.max()) == max_seqlen_k, "max_seqlen_k must be the longest")
     tables = [kv_page_indices[a:b].tolist() for a, b in itertools.pairwise(ends)]
-    return attend_varlen(
+    return truth(
         q,
         k,
         v,
@@ -89,10 +94,14 @@ def mha_batch_prefill_func(
 
 
 @contextmanager
-def stand_in() -> Iterator[None]:
-    """The module."""
+def stand_in(truth: Truth) -> Iterator[None]:
+    """The module.
+
+    Args:
+        truth: What computes.
+    """
     module = ModuleType("aiter")
-    vars(module)["mha_batch_prefill_func"] = mha_batch_prefill_func
+    vars(module)["mha_batch_prefill_func"] = partial(mha_batch_prefill_func, truth)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "aiter", module)
         yield

@@ -7,6 +7,7 @@ import pytest
 
 from kernelet.contracts.offer import Settings
 from kernelet.errors import ConfigError
+from kernelet.testing.attention.varlen import attend_varlen
 from kernelet_attention_aiter.library import check, load_library
 from kernelet_attention_aiter.stand_in import stand_in
 
@@ -18,7 +19,7 @@ def test_what_is_missing_is_said(monkeypatch):
 
 
 def test_the_check_imports_it():
-    with stand_in():
+    with stand_in(attend_varlen):
         check(Settings(plugin="attention-aiter"))
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from kernelet.testing.attention.varlen import attend_varlen
 from kernelet_attention_aiter.stand_in import mha_batch_prefill_func
 
 
@@ -36,6 +37,6 @@ def arguments(**changes):
     ],
 )
 def test_what_the_library_refuses(changes, message):
-    assert mha_batch_prefill_func(**arguments()).isfinite().all()
+    assert mha_batch_prefill_func(attend_varlen, **arguments()).isfinite().all()
     with pytest.raises(RuntimeError, match=message):
-        mha_batch_prefill_func(**arguments(**changes))
+        mha_batch_prefill_func(attend_varlen, **arguments(**changes))

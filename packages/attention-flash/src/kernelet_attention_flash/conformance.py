@@ -11,6 +11,7 @@ import torch
 
 from kernelet.contracts.attention import AttentionOffer
 from kernelet.testing.attention import AttentionCapabilities, AttentionSuite
+from kernelet.testing.attention.varlen import attend_varlen
 from kernelet.testing.offered import Offered, find_offer
 from kernelet.testing.package import PackageSuite
 from kernelet_attention_flash.library import MODULES
@@ -37,7 +38,7 @@ class FlashSuite(AttentionSuite):
         if found is not None and torch.cuda.is_available():
             yield "cuda"
             return
-        with stand_ins():
+        with stand_ins(attend_varlen):
             yield "cpu"
 
     @pytest.fixture

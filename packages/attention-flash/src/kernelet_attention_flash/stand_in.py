@@ -8,8 +8,9 @@ argument that an adapter must leave as it is raises where it is not.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -17,9 +18,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from kernelet.testing.attention.varlen import attend_varlen
-
 Window = tuple[int | None, int | None]
+
+
+Truth = Callable[..., Tensor]
+"""``kernelet.testing.attention.varlen.attend_varlen``."""
 
 
 def held(condition: object, sentence: str) -> None:
@@ -63,6 +66,7 @@ def _bounds(window: Window) -> tuple[int, int]:
 
 
 def flash_attn_varlen_func(
+    truth: Truth,
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -91,10 +95,11 @@ def flash_attn_varlen_func(
     starts = _starts(cu_seqlens_q, len(q), max_seqlen_q)
     scale = q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale
     options: dict[str, Any] = {"scale": scale, "causal": causal, "window": window_size, "soft_cap": softcap}
-    return attend_varlen(q, k, v, starts, tables, lengths.tolist(), **options)
+    return truth(q, k, v, starts, tables, lengths.tolist(), **options)
 
 
 def flash_attn_with_kvcache(
+    truth: Truth,
     q: Tensor,
     k_cache: Tensor,
     v_cache: Tensor,
@@ -124,6 +129,7 @@ def flash_attn_with_kvcache(
     size, count = q.shape[:2]
     ends = cache_seqlens.cumsum(0, dtype=torch.int32)
     found = flash_attn_varlen_func(
+        truth,
         q.flatten(0, 1),
         k_cache,
         v_cache,
@@ -141,6 +147,7 @@ def flash_attn_with_kvcache(
 
 
 def flash_attn_with_kvcache_3(
+    truth: Truth,
     q: Tensor,
     k_cache: Tensor,
     v_cache: Tensor,
@@ -187,10 +194,11 @@ def flash_attn_with_kvcache_3(
     starts = _starts(cu_seqlens_q, len(q), max_seqlen_q)
     scale = q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale
     options: dict[str, Any] = {"scale": scale, "causal": causal, "window": window_size, "soft_cap": softcap}
-    return attend_varlen(q, k_cache, v_cache, starts, tables, cache_seqlens.tolist(), **options)
+    return truth(q, k_cache, v_cache, starts, tables, cache_seqlens.tolist(), **options)
 
 
 def flash_attn_varlen_func_4(
+    truth: Truth,
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -234,12 +242,16 @@ def flash_attn_varlen_func_4(
     starts = _starts(cu_seqlens_q, len(q), max_seqlen_q)
     scale = q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale
     options: dict[str, Any] = {"scale": scale, "causal": causal, "soft_cap": softcap}
-    return attend_varlen(q, k, v, starts, tables, seqused_k.tolist(), window=_bounds(window_size), **options), None
+    return truth(q, k, v, starts, tables, seqused_k.tolist(), window=_bounds(window_size), **options), None
 
 
 @contextmanager
-def stand_ins() -> Iterator[None]:
-    """The modules of all generations."""
+def stand_ins(truth: Truth) -> Iterator[None]:
+    """The modules of all generations.
+
+    Args:
+        truth: What computes.
+    """
     modules: dict[str, dict[str, Any]] = {
         "flash_attn": {
             "flash_attn_varlen_func": flash_attn_varlen_func,
@@ -251,6 +263,6 @@ def stand_ins() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name, functions in modules.items():
             module = ModuleType(name)
-            vars(module).update(functions)
+            vars(module).update({key: partial(function, truth) for key, function in functions.items()})
             patch.setitem(sys.modules, name, module)
         yield

@@ -5,6 +5,7 @@ import pytest
 from kernelet.contracts.attention import AttentionOffer
 from kernelet.testing.attention.layers import AttentionCapabilities, Layers
 from kernelet.testing.attention.steps import PagedRequests, hold
+from kernelet.testing.attention.varlen import attend_varlen
 from kernelet.testing.offered import find_offer
 from kernelet_attention_flash.library import load_library
 from kernelet_attention_flash.stand_in import stand_ins
@@ -14,7 +15,7 @@ STEPS = ({"a": 7, "b": 1}, {"c": 3, "a": 1}, {"a": 1, "b": 1, "c": 1}, {"b": 1, 
 
 @pytest.fixture(autouse=True)
 def libraries():
-    with stand_ins():
+    with stand_ins(attend_varlen):
         yield
 
 
@@ -36,13 +37,18 @@ def test_each_generation_is_the_formula(name, changes):
 def test_decode_splits_keys(monkeypatch):
     called = []
     library = load_library(2)
-    for function in ("flash_attn_varlen_func", "flash_attn_with_kvcache"):
-        real = getattr(library, function)
-        monkeypatch.setattr(
-            library,
-            function,
-            lambda *args, real=real, **options: (called.append(real.__name__), real(*args, **options))[1],
-        )
+
+    def watched(name):
+        real = getattr(library, name)
+
+        def function(*args, **options):
+            called.append(name)
+            return real(*args, **options)
+
+        monkeypatch.setattr(library, name, function)
+
+    watched("flash_attn_varlen_func")
+    watched("flash_attn_with_kvcache")
     mine, _ = requests("flash")
     for counts in ({"a": 9, "b": 2}, {"a": 1, "b": 1}, {"a": 9, "b": 9}, {"a": 2, "b": 2}, {"a": 1, "b": 2}):
         mine.step(counts)

@@ -6,6 +6,7 @@ import pytest
 
 from kernelet.contracts.offer import Settings
 from kernelet.errors import ConfigError
+from kernelet.testing.attention.varlen import attend_varlen
 from kernelet_attention_flash.library import MODULES, check_2, check_3, check_4, load_library
 from kernelet_attention_flash.stand_in import stand_ins
 
@@ -18,6 +19,6 @@ def test_what_is_missing_is_said(generation, monkeypatch):
 
 
 def test_checks_import_their_generation():
-    with stand_ins():
+    with stand_ins(attend_varlen):
         for check in (check_2, check_3, check_4):
             check(Settings(plugin="attention-flash"))

@@ -6,6 +6,7 @@ import sys
 import pytest
 import torch
 
+from kernelet.testing.attention.varlen import attend_varlen
 from kernelet_attention_flash import stand_in
 from kernelet_attention_flash.stand_in import stand_ins
 
@@ -40,21 +41,23 @@ def arguments(**changes):
     ],
 )
 def test_what_the_library_refuses(changes, message):
-    assert stand_in.flash_attn_varlen_func(**arguments()).isfinite().all()
+    assert stand_in.flash_attn_varlen_func(attend_varlen, **arguments()).isfinite().all()
     with pytest.raises(RuntimeError, match=message):
-        stand_in.flash_attn_varlen_func(**arguments(**changes))
+        stand_in.flash_attn_varlen_func(attend_varlen, **arguments(**changes))
 
 
 def test_a_mask_that_is_not_causal_shows():
     given = arguments()
-    masked, open_ = (stand_in.flash_attn_varlen_func(**{**given, "causal": causal}) for causal in (True, False))
+    masked, open_ = (
+        stand_in.flash_attn_varlen_func(attend_varlen, **{**given, "causal": causal}) for causal in (True, False)
+    )
     assert not masked[0].equal(open_[0])
     assert masked[1:].equal(open_[1:])
 
 
 def test_names_are_those_of_the_library():
     """Where the library is installed, also its own."""
-    with stand_ins():
+    with stand_ins(attend_varlen):
         found = inspect.signature(sys.modules["flash_attn"].flash_attn_varlen_func).parameters
         assert list(found)[:9] == [
             "q", "k", "v", "cu_seqlens_q", "cu_seqlens_k", "max_seqlen_q", "max_seqlen_k", "dropout_p", "softmax_scale",

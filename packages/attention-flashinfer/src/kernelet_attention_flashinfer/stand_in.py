@@ -7,19 +7,22 @@ Signatures are those of https://github.com/flashinfer-ai/flashinfer, ``flashinfe
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
 from torch import Tensor
 
-from kernelet.testing.attention.varlen import attend_varlen
 from kernelet_attention_flashinfer import plan
 
 HALVES = (torch.float16, torch.bfloat16)
+
+
+Truth = Callable[..., Tensor]
+"""``kernelet.testing.attention.varlen.attend_varlen``."""
 
 
 def held(condition: object, sentence: str) -> None:
@@ -35,10 +38,15 @@ def held(condition: object, sentence: str) -> None:
 class Wrapper:
     """What both have in common.
 
+    Attributes:
+        truth: What computes.
+
     Args:
         float_workspace_buffer: uint8, zeros at first.
         kv_layout: ``"NHD"`` or ``"HND"``.
     """
+
+    truth: ClassVar[Truth]
 
     def __init__(self, float_workspace_buffer: Tensor, kv_layout: str) -> None:
         held(float_workspace_buffer.dtype == torch.uint8, "the workspace must be bytes")
@@ -81,7 +89,7 @@ class Wrapper:
             "window": window,
             "soft_cap": planned["logits_soft_cap"],
         }
-        return attend_varlen(q, key, value, starts, planned["tables"], planned["lengths"], **options)
+        return self.truth(q, key, value, starts, planned["tables"], planned["lengths"], **options)
 
 
 class BatchDecodeWithPagedKVCacheWrapper(Wrapper):
@@ -211,11 +219,16 @@ class BatchPrefillWithPagedKVCacheWrapper(Wrapper):
 
 
 @contextmanager
-def stand_in() -> Iterator[None]:
-    """The module."""
+def stand_in(truth: Truth) -> Iterator[None]:
+    """The module.
+
+    Args:
+        truth: What computes.
+    """
     module = ModuleType("flashinfer")
     for wrapper in (BatchDecodeWithPagedKVCacheWrapper, BatchPrefillWithPagedKVCacheWrapper):
-        setattr(module, wrapper.__name__, wrapper)
+        name = wrapper.__name__
+        setattr(module, name, type(name, (wrapper,), {"truth": staticmethod(truth)}))
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "flashinfer", module)
         patch.setattr(plan, "WORKSPACE_BYTES", 16)  # nothing is in it

@@ -5,6 +5,7 @@ import pytest
 from kernelet.contracts.attention import AttentionOffer
 from kernelet.testing.attention.layers import AttentionCapabilities, Layers
 from kernelet.testing.attention.steps import PagedRequests, hold
+from kernelet.testing.attention.varlen import attend_varlen
 from kernelet.testing.offered import find_offer
 from kernelet_attention_flashinfer.stand_in import stand_in
 
@@ -13,7 +14,7 @@ STEPS = ({"a": 37, "b": 1}, {"c": 3, "a": 1}, {"a": 1, "b": 1, "c": 1}, {"b": 1,
 
 @pytest.fixture(autouse=True)
 def library():
-    with stand_in():
+    with stand_in(attend_varlen):
         yield
 
 

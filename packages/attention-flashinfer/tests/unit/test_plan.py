@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from kernelet.contracts.attention import AttentionBatch
+from kernelet.testing.attention.varlen import attend_varlen
 from kernelet_attention_flashinfer.plan import Pages, Wrappers
 from kernelet_attention_flashinfer.stand_in import BatchDecodeWithPagedKVCacheWrapper, stand_in
 
@@ -32,7 +33,7 @@ def test_a_kind_of_layer_is_planned_once_a_step():
 
 
 def test_a_kind_of_layer_keeps_its_wrappers():
-    with stand_in():
+    with stand_in(attend_varlen):
         import flashinfer
 
         wrappers = Wrappers(flashinfer, "cpu")

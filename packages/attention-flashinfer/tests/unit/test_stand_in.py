@@ -3,12 +3,17 @@ from __future__ import annotations
 import pytest
 import torch
 
+from kernelet.testing.attention.varlen import attend_varlen
 from kernelet_attention_flashinfer.stand_in import BatchDecodeWithPagedKVCacheWrapper
+
+
+class Decode(BatchDecodeWithPagedKVCacheWrapper):
+    truth = staticmethod(attend_varlen)
 
 
 def planned(**changes):
     """Two requests, with 19 keys and with 3."""
-    wrapper = BatchDecodeWithPagedKVCacheWrapper(torch.zeros(8, dtype=torch.uint8), "NHD", use_tensor_cores=True)
+    wrapper = Decode(torch.zeros(8, dtype=torch.uint8), "NHD", use_tensor_cores=True)
     values = {
         "indptr": torch.tensor([0, 2, 3], dtype=torch.int32),
         "indices": torch.tensor([4, 1, 2], dtype=torch.int32),
