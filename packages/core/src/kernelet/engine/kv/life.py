@@ -37,6 +37,7 @@ class KVConnection:
         self._executor = executor
         self._core = core
         self._start: KVStart | None = None
+        self._level = 1
         if self._config.connectors:
             name = self._config.engine_id or uuid.uuid4().hex
             self._start = KVStart(identity=kv_identity(plan, config), engine_id=name)
@@ -44,13 +45,22 @@ class KVConnection:
 
     def sleep(self, level: int) -> None:
         """Workers end their sides of connectors and give up memory, then the engine's sides end."""
+        self._level = level
         self._executor.sleep(level)
         self._core.disconnect()
 
     def wake_up(self) -> None:
-        """Workers take their memory back, then connectors are made anew."""
+        """Workers take their memory back, then connectors are made anew. Where one cannot be made, all sleep on.
+
+        Raises:
+            KerneletError: as at the start.
+        """
         self._executor.wake_up()
-        self._connect()
+        try:
+            self._connect()
+        except BaseException:
+            self._executor.sleep(self._level)
+            raise
 
     def _connect(self) -> None:
         if self._start is None:

@@ -12,6 +12,7 @@ from kernelet.contracts.kv_start import KVStarted
 from kernelet.engine.kv import life
 from kernelet.engine.kv.life import KVConnection
 from kernelet.engine.kv.making import MadeConnectors
+from kernelet.errors import PluginError
 from kernelet.testing.null.harness import null_engine_config
 
 PLAN = EnginePlan(architecture="A", row="r", dtype="bfloat16", platform="cpu", layers=(), weights_digest="w")
@@ -49,6 +50,23 @@ def test_they_come_and_go_with_the_memory(monkeypatch):
     assert recorder.calls == ["start", "connect", "sleep", "disconnect", "wake_up", "start", "connect"]
     first, second = recorder.starts
     assert first == second
+
+
+def test_where_one_cannot_be_made_again_all_sleep_on(monkeypatch):
+    """Its server may be gone: who wakes the engine is told, and may try again."""
+    recorder, one = connection(monkeypatch, connectors=("a",))
+    one.sleep(2)
+    fine = life.make_connectors
+
+    def fail(*arguments):
+        raise PluginError("its server is gone")
+
+    monkeypatch.setattr(life, "make_connectors", fail)
+    with pytest.raises(PluginError, match="its server is gone"):
+        one.wake_up()
+    monkeypatch.setattr(life, "make_connectors", fine)
+    one.wake_up()
+    assert recorder.calls[2:] == ["sleep", "disconnect", "wake_up", "start", "sleep", "wake_up", "start", "connect"]
 
 
 def test_every_engine_has_its_own_name_unless_it_was_given_one(monkeypatch):
