@@ -18,7 +18,20 @@ from kernelet_ops_triton.rows import rows_of
 
 @dataclass(frozen=True, kw_only=True)
 class Form:
-    """How a weight is kept; fields are those of ``device.gemm``."""
+    """How a weight is kept, as ``device.gemm`` takes it.
+
+    Attributes:
+        outputs: Of the weight.
+        inputs: Of the weight.
+        element: How an element is kept: of ``device.elements``.
+        origin: What is subtracted from nibbles.
+        columns: Groups of a row.
+        over_rows: Outputs that share a scale.
+        group: Inputs that share a scale; at least those of a step where inputs were rounded.
+        zeros_are: Zero points, offsets or neither: of ``device.elements``.
+        late: Scales do not depend on the input, and are multiplied with sums.
+        inputs_are: What inputs were rounded to: of ``device.gemm``.
+    """
 
     outputs: int
     inputs: int
