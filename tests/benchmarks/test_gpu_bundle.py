@@ -13,7 +13,8 @@ from pathlib import Path
 
 import gpu_bundle
 import pytest
-from gpubench import checking
+import torch
+from gpubench import checking, report, step
 from gpubench.machine import Machine
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -88,6 +89,38 @@ def test_a_suite_that_cannot_be_imported_fails(suite, tmp_path):
 def test_pytest_that_cannot_start_is_an_error(suite):
     found = checking.check(suite, time.monotonic() + 60, "not (an expression", 1)
     assert "pytest ended with 4" in found["errors"][0]
+
+
+def test_the_model_is_that_of_eight_billion_parameters():
+    """Llama 3 8B has 8,030,261,248."""
+    reader = step.RandomReader(step.CONFIG, "cpu", torch.bfloat16)
+    assert reader.nbytes() == 2 * 8_030_261_248
+    small = step.RandomReader({**step.CONFIG, **step.SMALL}, "cpu", torch.float32)
+    first, again = (small.read("lm_head.weight") for _ in range(2))
+    assert first.equal(again)
+    assert first.shape == small.shape("lm_head.weight")
+    assert not first.equal(small.read("model.embed_tokens.weight"))
+
+
+def test_nothing_is_faster_than_the_roofline_allows():
+    here = Machine(device="cpu", name="none", bandwidth=1e12, peak=1e15)
+    assert here.least(2e12, 1e15) == 2.0
+    assert here.least(1e11, 5e14) == 0.5
+
+
+@pytest.mark.parametrize(
+    "results, status",
+    [
+        ({}, 0),
+        ({"check": {"outcomes": {"a": {"outcome": "passed"}, "b": {"outcome": "skipped"}}, "errors": []}}, 0),
+        ({"check": {"outcomes": {"a": {"outcome": "died"}}, "errors": []}}, 1),
+        ({"check": {"outcomes": {}, "errors": ["pytest ended with 4"]}}, 1),
+        ({"attention": [{"us": 1.0, "failed": False}], "step": [{"note": "time was up"}]}, 0),
+        ({"products": [{"us": 1.0, "failed": True}]}, 1),
+    ],
+)
+def test_the_status_says_whether_a_kernel_is_wrong(results, status):
+    assert report.status(results) == status
 
 
 def test_every_package_with_kernels_is_packed():
