@@ -22,19 +22,24 @@ def main() -> int:
     options = parser.parse_args()
     if options.write and options.target:
         parser.error("the report is of all targets: leave out --target or --write")
-    written = options.write.read_text(encoding="utf-8") if options.write and options.write.exists() else ""
-    present = {kernels.package for kernels in installed()}
-    parts, failed = {name: text for name, text in sections(written).items() if name in present}, False
+    failed = False
     for kernels in installed(options.package):
-        if kernels.digest in parts.get(kernels.package, ""):
+        if options.write and kernels.digest in _written(options.write).get(kernels.package, ""):
             sys.stdout.write(f"{kernels.package} is up to date\n")
             continue
         found = list(rows(kernels, options.target or REPORTED, sys.stdout, options.jobs))
-        parts[kernels.package] = section(kernels, found)
         failed |= any(row.problems for row in found)
-    if options.write:
-        options.write.write_text(page(parts[name] for name in sorted(parts)), encoding="utf-8")
+        if options.write:
+            parts = _written(options.write) | {kernels.package: section(kernels, found)}
+            options.write.write_text(page(parts[name] for name in sorted(parts)), encoding="utf-8")
     return int(failed)
+
+
+def _written(path: Path) -> dict[str, str]:
+    """Sections of a page that are of installed packages; read again each time, as another process may have written."""
+    present = {kernels.package for kernels in installed()}
+    parts = sections(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return {name: text for name, text in parts.items() if name in present}
 
 
 if __name__ == "__main__":
