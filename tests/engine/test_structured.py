@@ -110,19 +110,22 @@ def test_what_is_wrong_with_one_of_several_is_said_before_anything_runs(llm):
 
 
 def test_what_ends_before_its_constraint_is_unfinished(llm):
-    (cut, whole, stopped) = llm.generate(
-        ["a"] * 3,
+    (cut, whole, *stopped) = llm.generate(
+        ["a"] * 4,
         [
             params(regex="[a-c]{9}", max_tokens=4),
             params(regex="[a-c]*", max_tokens=4),
             SamplingParams(structured_outputs=StructuredOutputsParams(regex="ab{50}"), stop="bb", max_tokens=99),
+            # the token that ends the text by itself is a stop string too
+            SamplingParams(structured_outputs=StructuredOutputsParams(regex="[ab]c"), stop="c", ignore_eos=True),
         ],
         use_tqdm=False,
     )
-    found = [(one.outputs[0].finish_reason, one.outputs[0].structured) for one in (cut, whole, stopped)]
+    found = [(one.outputs[0].finish_reason, one.outputs[0].structured) for one in (cut, whole, *stopped)]
     assert found[0] == ("length", "unfinished")
     assert found[1][1] == "enforced"
-    assert found[2] == ("stop", "unfinished")
+    assert found[2:] == [("stop", "unfinished")] * 2
+    assert [one.outputs[0].stop_reason for one in stopped] == ["bb", "c"]
 
 
 async def last(outputs):
