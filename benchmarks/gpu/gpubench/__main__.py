@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import json
 import os
 import sys
@@ -28,9 +29,16 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def save(path: Path, results: dict[str, object], started: float) -> None:
+    """All that is known by now."""
+    results["seconds"] = round(time.monotonic() - started, 1)
+    path.write_text(json.dumps(results, indent=1) + "\n")
+
+
 def main() -> int:
     started = time.monotonic()
     args = arguments()
+    faulthandler.dump_traceback_later(args.seconds, exit=True)  # of a kernel that never ends
     parts = args.parts.split(",")
     if unknown := set(parts) - set(PARTS):
         sys.exit(f"--parts: there is no {', '.join(sorted(unknown))}; choose of {', '.join(PARTS)}")
@@ -47,6 +55,7 @@ def main() -> int:
         until = time.monotonic() + share * (end - time.monotonic())
         results["check"] = checking.check(here, until, args.select, args.processes)
         report.show_check(results["check"])
+        save(args.json, results, started)
     timed = [part for part in parts if part != "check"]
     if timed:
         here.measure()
@@ -58,8 +67,7 @@ def main() -> int:
         rows = module.rows(here, until)
         results[part] = rows
         report.show_rows(part, rows)
-    results["seconds"] = round(time.monotonic() - started, 1)
-    args.json.write_text(json.dumps(results, indent=1) + "\n")
+        save(args.json, results, started)
     print(f"\n{results['seconds']} s; all of it is in {args.json}")
     return report.status(results)
 
