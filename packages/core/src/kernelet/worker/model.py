@@ -82,8 +82,6 @@ def load_model(
     digest = weights_digest(checkpoint) if config.kv_transfer.connectors else ""
     reader, cache_scales = take_cache_scales(checkpoint)
     if context.quantization is not None:
-        for entry in () if parallel.rank else context.quantization.unused():
-            logger.warning("quantization %s: %s matches no module of the model", config.model.quantization, entry)
         reader = Without(reader, context.quantization.ignored())
     load(model, reader, Progress("", 0, io.StringIO()) if parallel.rank else None)  # one bar is enough
     if packed is not None:
@@ -126,7 +124,11 @@ def make_model(
         parallel=parallel,
     )
     info: ModelInfo = plugins.load(owned, owned.offer.describe)(config.model.hf_config)
-    return build(plugins.load(owned), context), context, info
+    model = build(plugins.load(owned), context)
+    if context.quantization is not None and not parallel.rank:
+        for entry in context.quantization.unused():
+            logger.warning("quantization %s: %s matches no module of the model", config.model.quantization, entry)
+    return model, context, info
 
 
 def build(kind: Callable[[ModelContext], Model], context: ModelContext) -> Model:

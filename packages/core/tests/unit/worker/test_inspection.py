@@ -90,3 +90,10 @@ def test_ranks_share_it(tmp_path):
     assert shapes == [(105, 64), (128, 64), (64, 64), (105, 64)]
     with pytest.raises(ConfigError, match=r"Sizes that work for this model: --tensor-parallel-size 1, 2$"):
         inspected(configured(tmp_path, 4, []))
+
+
+def test_entries_that_match_nothing_are_told(tmp_path, caplog):
+    inspected(configured(tmp_path, skip=["layers.0", "layers.99"]))
+    assert [record.getMessage() for record in caplog.records] == [
+        f"quantization {PLAIN4}: layers.99 matches no module of the model"
+    ]
