@@ -42,6 +42,7 @@ def layer():
     return made
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("invariant", [False, True])
 @torch.no_grad()
 def test_the_layer_of_transformers(layer, invariant):

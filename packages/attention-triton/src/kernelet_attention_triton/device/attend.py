@@ -58,6 +58,50 @@ def elements_of(
 
 
 @triton.jit
+def columns(
+    vectors: tl.tensor, valid: tl.tensor, begin: tl.constexpr, end: tl.constexpr, block: tl.constexpr
+) -> tl.tensor:
+    """Elements [begin, end) of vectors that begin at pointers [rows]; zeros where a row is none."""
+    place = begin + tl.arange(0, block)
+    return tl.load(vectors[:, None] + place[None, :], mask=valid[:, None] & (place < end)[None, :], other=0)
+
+
+@triton.jit
+def scores_of(
+    query: tl.tensor, rest: tl.tensor, keys: tl.tensor, vectors: tl.tensor, inside: tl.tensor, factor: tl.tensor,
+    scale: tl.tensor, soft_cap: tl.tensor,
+    head_size: tl.constexpr, value_size: tl.constexpr, block_r: tl.constexpr,
+    element: tl.constexpr, native: tl.constexpr, has_cap: tl.constexpr,
+) -> tl.tensor:
+    """[block_m, block_n]: products with keys, and with what those have beyond ``value_size`` elements."""
+    scores = tl.dot(query, tl.trans(keys), input_precision="ieee")
+    if block_r > 0:
+        ends = elements_of(columns(vectors, inside, value_size, head_size, block_r), query.dtype, element, native)
+        scores = tl.dot(rest, tl.trans(ends), scores, input_precision="ieee")
+    scores = scores * scale
+    if element == INT8:
+        scores = scores * factor[None, :]
+    if has_cap:
+        scores = capped(scores, soft_cap)
+    return scores
+
+
+@triton.jit
+def seen_by(
+    key: tl.tensor, position: tl.tensor, seen_from: tl.tensor, mask: tl.tensor, tree: tl.tensor,
+    has_window: tl.constexpr, has_tree: tl.constexpr,
+) -> tl.tensor:
+    """[block_m, block_n]: which keys each row sees."""
+    seen = key[None, :] <= position[:, None]
+    if has_window:
+        seen = seen & (key[None, :] >= seen_from[:, None])
+    if has_tree:
+        bit = tl.maximum(key - tree, 0).to(tl.int64)
+        seen = seen & ((key < tree)[None, :] | (((mask[:, None] >> bit[None, :]) & 1) == 1))
+    return seen
+
+
+@triton.jit
 def over_keys(
     query: tl.tensor, rest: tl.tensor, position: tl.tensor, seen_from: tl.tensor, mask: tl.tensor, tree: tl.tensor,
     cache: tl.tensor, scales: tl.tensor, blocks: tl.tensor, kv_head: tl.tensor,
@@ -68,39 +112,23 @@ def over_keys(
     has_window: tl.constexpr, has_cap: tl.constexpr, has_tree: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor, tl.tensor]:
     """The softmax of a tile over keys [begin, end)."""
-    vectors: tl.constexpr = 1 if is_latent else 2
+    vectors_of_token: tl.constexpr = 1 if is_latent else 2
     largest = tl.full([block_m], float("-inf"), tl.float32)
     total = tl.zeros([block_m], tl.float32)
     summed = tl.zeros([block_m, block_d], tl.float32)
-    place = tl.arange(0, block_d)
     for start in range(begin, end, block_n):
         key = start + tl.arange(0, block_n)
         inside = (key >= low) & (key < high)
         block = tl.load(blocks + key // block_size, mask=inside, other=0).to(tl.int64)
-        row = (block * (vectors * num_kv_heads) + kv_head) * block_size + key % block_size
-        value_row = row + num_kv_heads * block_size
-        fits = inside[:, None] & (place < value_size)[None, :]
-        held = tl.load(cache + row[:, None] * head_size + place[None, :], mask=fits, other=0)
+        row = (block * (vectors_of_token * num_kv_heads) + kv_head) * block_size + key % block_size
+        held = columns(cache + row * head_size, inside, 0, value_size, block_d)
         keys = elements_of(held, query.dtype, element, native)
-        scores = tl.dot(query, tl.trans(keys), input_precision="ieee")
-        if block_r > 0:
-            column = value_size + tl.arange(0, block_r)
-            more = inside[:, None] & (column < head_size)[None, :]
-            ends = tl.load(cache + row[:, None] * head_size + column[None, :], mask=more, other=0)
-            ends = elements_of(ends, query.dtype, element, native)
-            scores = tl.dot(rest, tl.trans(ends), scores, input_precision="ieee")
-        scores = scores * scale
+        factor = inside
         if element == INT8:
             factor = tl.load(scales + row, mask=inside, other=0.0)
-            scores = scores * factor[None, :]
-        if has_cap:
-            scores = capped(scores, soft_cap)
-        seen = inside[None, :] & (key[None, :] <= position[:, None])
-        if has_window:
-            seen = seen & (key[None, :] >= seen_from[:, None])
-        if has_tree:
-            bit = tl.maximum(key - tree, 0).to(tl.int64)
-            seen = seen & ((key < tree)[None, :] | (((mask[:, None] >> bit[None, :]) & 1) == 1))
+        scores = scores_of(query, rest, keys, cache + row * head_size, inside, factor, scale, soft_cap,
+                           head_size, value_size, block_r, element, native, has_cap)
+        seen = inside[None, :] & seen_by(key, position, seen_from, mask, tree, has_window, has_tree)
         scores = tl.where(seen, scores * LOG2_E, float("-inf"))
 
         both = tl.maximum(largest, tl.max(scores, 1))
@@ -109,15 +137,14 @@ def over_keys(
         shrunk = tl.exp2(largest - base)
         total = total * shrunk + tl.sum(weights, 1)
         if not is_latent:
-            held = tl.load(cache + value_row[:, None] * head_size + place[None, :], mask=fits, other=0)
+            row += num_kv_heads * block_size
+            held = columns(cache + row * head_size, inside, 0, value_size, block_d)
+            keys = elements_of(held, query.dtype, element, native)
+            if element == INT8:
+                factor = tl.load(scales + row, mask=inside, other=0.0)
+        values = keys
         if element == INT8:
-            if not is_latent:
-                factor = tl.load(scales + value_row, mask=inside, other=0.0)
             values = (held.to(tl.float32) * factor[:, None]).to(query.dtype)
-        elif is_latent:
-            values = keys
-        else:
-            values = elements_of(held, query.dtype, element, native)
         summed = tl.dot(weights.to(values.dtype), values, summed * shrunk[:, None], input_precision="ieee")
         largest = both
     return largest, total, summed
@@ -169,6 +196,19 @@ def put_out(
 
 
 @triton.jit
+def put_part(
+    part_sums: tl.tensor, part_stats: tl.tensor, slot: tl.tensor, valid: tl.tensor,
+    largest: tl.tensor, total: tl.tensor, summed: tl.tensor, value_size: tl.constexpr, block_d: tl.constexpr,
+) -> None:
+    """Keeps what a tile saw of a segment."""
+    place = tl.arange(0, block_d)
+    tl.store(part_stats + slot * 2, largest, mask=valid)
+    tl.store(part_stats + slot * 2 + 1, total, mask=valid)
+    into = part_sums + slot[:, None] * value_size + place[None, :]
+    tl.store(into, summed, mask=valid[:, None] & (place < value_size)[None, :])
+
+
+@triton.jit
 def attend(
     query: tl.tensor, cache: tl.tensor, scales: tl.tensor, sinks: tl.tensor, table: tl.tensor, tiles: tl.tensor,
     masks: tl.tensor, places: tl.tensor,
@@ -186,20 +226,14 @@ def attend(
     token, position, head, valid, low, high = tile_of(tiles, window, group, share, block_m, has_window)
     blocks = table + tl.load(tiles + tl.program_id(0) * 6).to(tl.int64) * table_stride
     kv_head = tl.program_id(1) // ((group + share - 1) // share)
-    place = tl.arange(0, block_d)
-    fits = valid[:, None] & (place < value_size)[None, :]
-    given = query + (token * query_stride + head * head_size)[:, None]
-    queries = tl.load(given + place[None, :], mask=fits, other=0.0)
+    given = query + token * query_stride + head * head_size
+    queries = columns(given, valid, 0, value_size, block_d)
     rest = queries
     if block_r > 0:
-        column = value_size + tl.arange(0, block_r)
-        rest = tl.load(given + column[None, :], mask=valid[:, None] & (column < head_size)[None, :], other=0.0)
-    seen_from, mask, tree = position, token, high
-    if has_window:
-        seen_from = position - window + 1
-        if has_tree:
-            seen_from = tl.load(places + token, mask=valid, other=0) - window + 1
+        rest = columns(given, valid, value_size, head_size, block_r)
+    seen_from, mask, tree = position - window + 1, token, high
     if has_tree:
+        seen_from = tl.load(places + token, mask=valid, other=0) - window + 1
         mask = tl.load(masks + token, mask=valid, other=0)
         tree = tl.load(tiles + tl.program_id(0) * 6 + 4)
     aligned = low // block_n * block_n
@@ -227,13 +261,10 @@ def attend(
             largest, total, summed = next_largest, next_total, next_summed
     num_heads: tl.constexpr = num_kv_heads * group
     if mode == PARTS:
-        part = tl.program_id(2)
-        seen = tl.minimum((part + 1) * segment, high) - tl.maximum(part * segment, low)
-        kept = valid & (seen + position * 0 > 0)
-        slot = slots_of(head, num_segments, num_heads, share, block_m) + part
-        tl.store(part_stats + slot * 2, largest, mask=kept)
-        tl.store(part_stats + slot * 2 + 1, total, mask=kept)
-        tl.store(part_sums + slot[:, None] * value_size + place[None, :], summed, mask=fits & kept[:, None])
+        seen = tl.minimum((first + 1) * segment, high) - tl.maximum(first * segment, low)
+        slot = slots_of(head, num_segments, num_heads, share, block_m) + first
+        put_part(part_sums, part_stats, slot, valid & (seen + position * 0 > 0), largest, total, summed, value_size,
+                 block_d)
     else:
         put_out(out, sinks, token, head, valid, largest, total, summed, value_scale, num_heads, value_size, block_d,
                 has_sinks)

@@ -48,7 +48,7 @@ def layer(**changes):
     return replace(PLAIN, **{"kind": kind, **changes})
 
 
-@pytest.fixture(params=[False, True], ids=["", "invariant"])
+@pytest.fixture(params=[False, pytest.param(True, marks=pytest.mark.long)], ids=["", "invariant"])
 def invariant(request, monkeypatch):
     """Segments so small that there are several."""
     monkeypatch.setattr(launch, "INVARIANT_SEGMENT", 32)

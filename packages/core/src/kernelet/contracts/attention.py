@@ -35,7 +35,7 @@ class AttentionSpec:
 
     Attributes:
         kind: Open id: ``"full"``, ``"sliding"``, ... Since attention 1.4: ``"mla"``, multi-head latent attention
-            (DeepSeek-V2, arXiv 2405.04434) in its absorbed form, see ``kv_lora_rank``; ``"tree"``, which is full, or
+            (arXiv 2405.04434) in its absorbed form, see ``kv_lora_rank``; ``"tree"``, which is full, or
             sliding with a window, over steps that may have draft trees, see ``AttentionBatch``.
         num_heads: Query heads of this rank.
         num_kv_heads: Key and value heads of this rank; divides ``num_heads``.

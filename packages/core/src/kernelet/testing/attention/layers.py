@@ -15,7 +15,7 @@ from kernelet.testing.tensors import DTYPES, TOLERANCES
 
 WINDOW = 6
 LATENT_SIZES = ((12, 8), (80, 64), (576, 512))
-"""Head size and ``kv_lora_rank`` of latent layers; the last are those of DeepSeek's models."""
+"""Head size and ``kv_lora_rank`` of latent layers; the last are those that most models have."""
 
 
 @dataclass(frozen=True, kw_only=True)
