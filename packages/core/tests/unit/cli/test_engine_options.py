@@ -30,6 +30,8 @@ EXAMPLES = {
     "eviction_policy": ["--eviction-policy", "lru"],
     "max_num_seqs": ["--max-num-seqs", "4"],
     "max_num_batched_tokens": ["--max-num-batched-tokens", "64"],
+    "enforce_eager": ["--enforce-eager"],
+    "max_graph_capture_size": ["--max-graph-capture-size", "16"],
     "scheduling_policy": ["--scheduling-policy", "priority"],
     "tensor_parallel_size": ["--tensor-parallel-size", "2"],
     "distributed_executor_backend": ["--distributed-executor-backend", "in-process"],
