@@ -264,10 +264,11 @@ class ForgetsNothing(FakeScheduler):
 
 
 class GoesOnSaving(FakeScheduler):
-    """What requests hold that have begun is saved after a reset as before."""
+    """What requests hold that have begun is saved again."""
 
     def reset_cache(self) -> None:
         self.world.store.tokens.clear()
+        self._saved = dict.fromkeys(self._saved, 0)
 
 
 class ForgetsAtRestart(FakeScheduler):
