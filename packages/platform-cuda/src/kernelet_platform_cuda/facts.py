@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kernelet.contracts.platform import Capabilities
+from kernelet_device_triton.targets import ALIASES, TARGETS
 from kernelet_platform_cuda.nvml import Gpu
 
 ALWAYS = frozenset({"cuda", "flex", "graphs", "streams"})
 SINCE = (
-    ((8, 0), "triton"),
     ((8, 9), "fp8"),
     ((10, 0), "fp4"),
 )
-"""Features and the compute capability that brings them: Triton kernels, matrix units for e4m3, and for e2m1."""
+"""Features and the compute capability that brings them: matrix units for e4m3, and for e2m1."""
 
 
 def capabilities_of(gpus: Sequence[Gpu]) -> Capabilities:
@@ -30,5 +30,15 @@ def capabilities_of(gpus: Sequence[Gpu]) -> Capabilities:
         memory_bytes=min(gpu.memory_bytes for gpu in gpus),
         num_compute_units=min(gpu.multiprocessors for gpu in gpus),
         compute_capability=version,
-        features=ALWAYS | {feature for least, feature in SINCE if version >= least},
+        features=ALWAYS.union(
+            (feature for least, feature in SINCE if version >= least),
+            ["triton"] * all(is_compiled_for(gpu) for gpu in gpus),
+        ),
     )
+
+
+def is_compiled_for(gpu: Gpu) -> bool:
+    """Whether the kernels in Triton know the GPU."""
+    major, minor = gpu.compute_capability
+    name = f"sm{major}{minor}"
+    return ALIASES.get(name, name) in TARGETS

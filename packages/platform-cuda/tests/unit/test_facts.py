@@ -16,6 +16,7 @@ def gpu(version, memory=1 << 30, multiprocessors=8):
         ((7, 5), "float16", set()),
         ((8, 0), "bfloat16", {"triton"}),
         ((8, 6), "bfloat16", {"triton"}),
+        ((13, 0), "bfloat16", {"fp8", "fp4"}),
         ((8, 9), "bfloat16", {"triton", "fp8"}),
         ((9, 0), "bfloat16", {"triton", "fp8"}),
         ((10, 0), "bfloat16", {"triton", "fp8", "fp4"}),

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kernelet.contracts.platform import Capabilities
+from kernelet_device_triton.targets import ALIASES, TARGETS
 from kernelet_platform_rocm.kfd import Gpu
 
 ALWAYS = frozenset({"rocm", "flex", "graphs", "streams"})
 BY_TARGET = (
-    ("gfx90a", frozenset({"triton"})),
-    ("gfx94", frozenset({"triton", "fp8_fnuz"})),
-    ("gfx950", frozenset({"triton", "fp8", "fp4"})),
-    ("gfx11", frozenset({"triton"})),
-    ("gfx12", frozenset({"triton", "fp8"})),
+    ("gfx94", frozenset({"fp8_fnuz"})),
+    ("gfx950", frozenset({"fp8", "fp4"})),
+    ("gfx12", frozenset({"fp8"})),
 )
-"""Features by the beginning of the target: kernels that are compiled for it, and small floats of its matrix units."""
+"""Features by the beginning of the target: small floats of its matrix units."""
 
 
 def features_of(gpu: Gpu) -> frozenset[str]:
     """What one GPU can do."""
     own = (features for start, features in BY_TARGET if gpu.target.startswith(start))
-    return ALWAYS.union({gpu.target, f"wave{gpu.wave_size}"}, *own)
+    compiled = {"triton"} if ALIASES.get(gpu.target, gpu.target) in TARGETS else set[str]()
+    return ALWAYS.union({gpu.target, f"wave{gpu.wave_size}"}, compiled, *own)
 
 
 def capabilities_of(gpus: Sequence[Gpu]) -> Capabilities:

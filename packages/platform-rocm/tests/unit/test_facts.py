@@ -16,12 +16,13 @@ def gpu(target, wave=64, memory=1 << 30, units=8):
     "target, wave, more",
     [
         ("gfx908", 64, set()),
-        ("gfx90a", 64, {"triton"}),
+        ("gfx90a", 64, set()),
         ("gfx942", 64, {"triton", "fp8_fnuz"}),
         ("gfx950", 64, {"triton", "fp8", "fp4"}),
         ("gfx1030", 32, set()),
         ("gfx1100", 32, {"triton"}),
-        ("gfx1201", 32, {"triton", "fp8"}),
+        ("gfx1101", 32, {"triton"}),
+        ("gfx1201", 32, {"fp8"}),
     ],
 )
 def test_by_target(target, wave, more):
@@ -32,6 +33,6 @@ def test_by_target(target, wave, more):
 
 
 def test_of_several_it_is_what_all_can_do():
-    found = capabilities_of([gpu("gfx942", 64, 192, 304), gpu("gfx90a", 64, 64, 104)])
+    found = capabilities_of([gpu("gfx942", 64, 192, 304), gpu("gfx950", 64, 64, 104)])
     assert found.features == ALWAYS | {"triton", "wave64"}
     assert (found.memory_bytes, found.num_compute_units) == (64, 104)
