@@ -195,6 +195,8 @@ class Loads:
     def _read(self, connection: Connection, peer: object, staged: Staged, slot: Slot, running: Running) -> None:
         try:
             self._transport.read(peer, staged.address, slot.address, staged.size, running.over)
+        except AbandonedError:
+            raise  # the peer may be well, and some transports keep something of each time that they reach it
         except TransferError:
             self._peers.forget(connection.place)
             raise

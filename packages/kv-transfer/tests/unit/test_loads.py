@@ -191,6 +191,7 @@ def test_a_deadline_ends_a_read_that_never_does(make):
     assert consumer.received() == {1: 0}
     assert producer.ended() == {lease.number}
     assert consumer.staging.num_abandoned == 1
+    assert not producer.transport.disconnected, "the peer may be well"
     settled.set()
     assert consumer.staging.num_abandoned == 0
 
