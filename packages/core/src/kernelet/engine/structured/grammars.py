@@ -250,7 +250,7 @@ class Grammars:
             logger.exception("the grammar engine %r failed", engine)
             self._made.append(Made(request_id, error=described({engine: error})))
         else:
-            self._made.append(Made(request_id, GuardedGrammar(grammar, engine)))
+            self._made.append(Made(request_id, GuardedGrammar(grammar, engine, self._compiler.vocabulary.token_bytes)))
 
     def _try_next(self, request_id: str, wanted: Wanted, flight: Flight, error: Exception) -> None:
         """An engine failed: the next one compiles; a request whose engines have all failed does so too."""

@@ -60,3 +60,31 @@ def test_calls_go_through(compiler):
     assert other.must_end()
     grammar.rollback(2)
     assert grammar.accept(b"no")
+
+
+def test_what_must_come_is_asked_for_once():
+    class Long:
+        asked = 0
+
+        def accept(self, token_ids):
+            return token_ids != (9,)
+
+        def rollback(self, num_tokens):
+            return None
+
+        def forced(self):
+            self.asked += 1
+            return b"abcd"
+
+    grammar = Long()
+    guarded = GuardedGrammar(grammar, "e", (b"", b"a", b"bc", b"x"))
+    assert (guarded.forced(), guarded.forced(), grammar.asked) == (b"abcd", b"abcd", 1)
+    assert guarded.accept((1,))
+    assert not guarded.accept((9,))
+    assert (guarded.forced(), grammar.asked) == (b"bcd", 1)
+    assert guarded.accept((2,))
+    assert (guarded.forced(), grammar.asked) == (b"d", 1)
+    for change in (lambda: guarded.accept((3,)), lambda: guarded.accept((0,)), lambda: guarded.rollback(1)):
+        before = grammar.asked
+        change()
+        assert (guarded.forced(), grammar.asked) == (b"abcd", before + 1)
