@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import json
 import logging
 from collections.abc import Iterator
@@ -25,6 +27,12 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("kernelet")
+
+with pytest.MonkeyPatch.context() as before:
+    # Kernels are interpreted or not as the variable was when the language was imported, which torch also does.
+    before.setenv("TRITON_INTERPRET", "1")
+    with contextlib.suppress(ImportError):
+        importlib.import_module("triton.language")
 
 
 def distribution_of(nodeid: str) -> str:

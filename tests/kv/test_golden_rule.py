@@ -12,10 +12,14 @@ from kv_machine import GoldenRule
 HAPPENED = (
     *("hit", "partial", "miss", "later", "sync", "async", "loaded", "failed", "cancelled", "aborted", "held", "died"),
     *("twice", "stranger", "wrote-after", "num_preempted", "num_chunked", "external_hits", "prefix_hits", "misled"),
-    *("failed: short", "failed: timeout", "failed: unconfirmed", "failed: handover_timeout", "failed: connector_off"),
+    *("failed: short", "failed: timeout", "failed: unconfirmed", "failed: handover_timeout"),
     "raised",
     *("ended: length", "ended: abort", "ended: error"),
 )
+
+
+SELDOM = ("failed: connector_off",)
+"""Happens in one of some hundred runs: a connector fails while a load of its own is under way."""
 
 
 def play(fakes, examples):
@@ -42,4 +46,4 @@ def test_text_never_changes():
 @pytest.mark.parametrize("fakes", [1, 2, 3])
 def test_text_never_changes_in_many_runs(fakes):
     saw = play(fakes, 2000)
-    assert all(saw[name] for name in HAPPENED)
+    assert all(saw[name] for name in (*HAPPENED, *SELDOM))

@@ -39,7 +39,9 @@ class Made:
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     house = tmp_path_factory.mktemp("templates")
-    projects = {kind: generate(kind, f"acme-{kind}-demo", house / "projects") for kind in KINDS}
+    # a quantizer brings a format with its writer, and no two formats have one name
+    demo = dict.fromkeys(KINDS, "demo") | {"quantizer": "writer"}
+    projects = {kind: generate(kind, f"acme-{kind}-{demo[kind]}", house / "projects") for kind in KINDS}
     wheels = dict(zip(projects, build_wheels(projects.values(), house / "wheels"), strict=True))
     return Made(house / "projects", projects, wheels)
 

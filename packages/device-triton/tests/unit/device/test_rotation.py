@@ -15,7 +15,7 @@ def rotate(x, out, cos, sin, number, size: tl.constexpr, rotary_size: tl.constex
     row, place = tl.arange(0, 8), tl.arange(0, 16)
     fits = (row < number)[:, None] & (place < size)[None, :]
     given = tl.load(x + (row * size)[:, None] + place[None, :], mask=fits, other=0.0)
-    turned = rotated(given, x, row * size, row < number, cos, sin, row, rotary_size, 16, interleaved)
+    turned = rotated(given, x, row * size, row < number, cos, sin, row * rotary_size, rotary_size, 16, interleaved)
     tl.store(out + (row * size)[:, None] + place[None, :], turned, mask=fits)
 
 

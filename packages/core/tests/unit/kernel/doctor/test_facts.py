@@ -4,6 +4,7 @@ from importlib.metadata import version
 
 import pytest
 
+from kernelet.contracts.versions import API_VERSIONS
 from kernelet.kernel.doctor.facts import environment, unmet
 
 
@@ -13,7 +14,7 @@ def test_facts_have_no_values_of_variables(monkeypatch):
     assert "KERNELET_SET" in found["variables"]
     assert "secret" not in str(found)
     assert f"kernelet-core {version('kernelet-core')} in " in found["core"]
-    assert "cache 2.1 and v1" in found["contracts"]
+    assert f"cache {API_VERSIONS['cache']} and v1" in found["contracts"]
     assert f"numpy {version('numpy')}" in found["libraries"]
 
 
