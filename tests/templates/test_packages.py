@@ -58,7 +58,11 @@ def test_every_plugin_runs_beside_the_others(made, environment):
     rows = loads(environment.kernelet("plugins", "list", "--json", "--plugins", ",".join(plugins)))
     states = {row["name"]: (row["state"], row["reason"]) for row in rows if row["name"] != "core"}
     assert {name: state for name, (state, _) in states.items()} == dict.fromkeys(plugins, "active"), states
-    domains = {"tool-parser": "parsing", "reasoning-parser": "parsing"}  # of those a name may be there twice
+    domains = {
+        "tool-parser": "parsing",
+        "reasoning-parser": "parsing",
+        "quantizer": "quant",
+    }  # of those a name may be there twice
     found = {row["name"]: {offer.partition(":")[0] for offer in row["offers"]} for row in rows}
     offers = {name: {domains.get(label, label) for label in labels} for name, labels in found.items()}
     for plugin, kind in plugins.items():
