@@ -15,6 +15,7 @@ from kernelet.contracts.attention import Attention
 from kernelet.contracts.cache import FullAttentionSpec
 from kernelet.contracts.kv_pages import KVRegion
 from kernelet.errors import ConfigError
+from kernelet.layers.paged import places_of, regions_of
 
 Cache = tuple[Tensor, ...]
 """Elements; then float32 scales [block, key or value, kv_head, token], where tokens and heads have their own."""
@@ -42,14 +43,15 @@ class CachedPages(Attention):
             part[list(destinations)] = part[list(sources)]
 
     def export_pages(self, cache: Any, block_ids: Sequence[int], start: int, end: int) -> tuple[Tensor, ...]:
-        where, shape = self._where(cache, block_ids, start, end), (end - start, self.spec.num_kv_heads)
+        where = places_of(block_ids, start, end, self.spec.block_size, cache[0].device)
+        shape = (end - start, self.spec.num_kv_heads)
         return tuple(
             part[where].contiguous().view(getattr(torch, said.dtype)).reshape(*shape, said.width)
             for part, said in zip(self._parts(cache), self.spec.cache_parts, strict=True)
         )
 
     def import_pages(self, cache: Any, block_ids: Sequence[int], start: int, parts: Sequence[Tensor]) -> None:
-        where = self._where(cache, block_ids, start, start + len(parts[0]))
+        where = places_of(block_ids, start, start + len(parts[0]), self.spec.block_size, cache[0].device)
         for into, part in zip(self._parts(cache), parts, strict=True):
             into[where] = part.contiguous().view(into.dtype).reshape(len(part), *into.shape[2:])
 
@@ -60,17 +62,7 @@ class CachedPages(Attention):
         return f"kernelet-pages 1: [{stored}][kv_head][token][size] {spec.cache_form or spec.dtype} {sizes}"
 
     def regions(self, cache: Any) -> tuple[KVRegion, ...]:
-        return tuple(
-            KVRegion(address=part.data_ptr(), block_bytes=part[0].nbytes, num_blocks=len(part), device=str(part.device))
-            for part in cache
-        )
-
-    def _where(self, cache: Cache, block_ids: Sequence[int], start: int, end: int) -> tuple[Tensor, Tensor]:
-        """Block and offset of each of a request's tokens."""
-        positions = torch.arange(start, end)
-        blocks = torch.tensor(block_ids, dtype=torch.int64)[positions // self.spec.block_size]
-        device = cache[0].device
-        return blocks.to(device), (positions % self.spec.block_size).to(device)
+        return regions_of(cache)
 
     @staticmethod
     def _parts(cache: Cache) -> tuple[Tensor, ...]:

@@ -120,14 +120,14 @@ class PagedCache(Attention):
             part[list(destinations)] = part[list(sources)]
 
     def export_pages(self, cache: Any, block_ids: Sequence[int], start: int, end: int) -> tuple[Tensor, ...]:
-        where = self._where(cache, block_ids, start, end)
+        where = places_of(block_ids, start, end, self.spec.block_size, cache[0].device)
         return tuple(
             part[where].view(getattr(torch, said.dtype))
             for part, said in zip(cache, self.spec.cache_parts, strict=True)
         )
 
     def import_pages(self, cache: Any, block_ids: Sequence[int], start: int, parts: Sequence[Tensor]) -> None:
-        where = self._where(cache, block_ids, start, start + len(parts[0]))
+        where = places_of(block_ids, start, start + len(parts[0]), self.spec.block_size, cache[0].device)
         for into, part in zip(cache, parts, strict=True):
             into[where] = part.contiguous().view(into.dtype)
 
@@ -137,14 +137,29 @@ class PagedCache(Attention):
         return f"kernelet-paged 1: [key, value] apart, [token][kv_head][size] {spec.cache_form or spec.dtype} {sizes}"
 
     def regions(self, cache: Any) -> tuple[KVRegion, ...]:
-        return tuple(
-            KVRegion(address=part.data_ptr(), block_bytes=part[0].nbytes, num_blocks=len(part), device=str(part.device))
-            for part in cache
-        )
+        return regions_of(cache)
 
-    def _where(self, cache: Cache, block_ids: Sequence[int], start: int, end: int) -> tuple[Tensor, Tensor]:
-        """Block and offset of each of a request's tokens."""
-        positions = torch.arange(start, end)
-        blocks = torch.tensor(block_ids, dtype=torch.int64)[positions // self.spec.block_size]
-        device = cache[0].device
-        return blocks.to(device), (positions % self.spec.block_size).to(device)
+
+def regions_of(cache: Sequence[Tensor]) -> tuple[KVRegion, ...]:
+    """Where the tensors of a cache lie; the first axis of each is the block's."""
+    return tuple(
+        KVRegion(address=part.data_ptr(), block_bytes=part[0].nbytes, num_blocks=len(part), device=str(part.device))
+        for part in cache
+    )
+
+
+def places_of(
+    block_ids: Sequence[int], start: int, end: int, block_size: int, device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """int64 [end - start] each: block and offset of each of a request's tokens.
+
+    Args:
+        block_ids: The request's blocks, from its first token on.
+        start: First token.
+        end: Behind the last.
+        block_size: Tokens a block.
+        device: Where the numbers are needed.
+    """
+    positions = torch.arange(start, end)
+    blocks = torch.tensor(block_ids, dtype=torch.int64)[positions // block_size]
+    return blocks.to(device), (positions % block_size).to(device)
