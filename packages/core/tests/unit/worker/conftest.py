@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from worker_doubles import Driver, make_worker
+from worker_driver import Driver, make_worker
 
 
 @pytest.fixture

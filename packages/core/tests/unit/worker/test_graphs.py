@@ -6,15 +6,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from worker_doubles import (
-    GraphDevice,
-    PlainAttention,
-    RecordedAttention,
-    TinyModel,
-    TinyPlugins,
-    prompt_of,
-    true_greedy,
-)
+from worker_doubles import GraphDevice, PlainAttention, RecordedAttention, TinyModel, TinyPlugins, true_greedy
+from worker_driver import prompt_of
 
 from kernelet.config import GraphConfig
 from kernelet.contracts.executor import LayerPlan

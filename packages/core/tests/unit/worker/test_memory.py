@@ -3,7 +3,8 @@ from __future__ import annotations
 import dataclasses
 
 import torch
-from worker_doubles import GraphDevice, TinyPlugins, engine_config, worker_context
+from worker_doubles import GraphDevice, TinyPlugins, engine_config
+from worker_driver import worker_context
 
 from kernelet.layers.weights import Layer, Shard, Weight
 from kernelet.worker.memory import COPIES, LOGITS_COPIES, activation_bytes, sampling_bytes

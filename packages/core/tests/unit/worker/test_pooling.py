@@ -7,7 +7,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from worker_doubles import POISON, SIZE, prompt_of, true_greedy, true_states
+from worker_doubles import POISON, SIZE, true_greedy, true_states
+from worker_driver import prompt_of
 
 from kernelet.contracts.executor import ScheduledRequest
 from kernelet.contracts.sampling import SamplerParams

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from worker_doubles import POISON, VOCAB, log_softmax, prompt_of, true_greedy, true_logits
+from worker_doubles import POISON, VOCAB, true_greedy, true_logits
+from worker_driver import log_softmax, prompt_of
 
 from kernelet.contracts.executor import BlockCopy
 

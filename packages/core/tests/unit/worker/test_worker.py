@@ -5,7 +5,8 @@ import gc
 import weakref
 
 import pytest
-from worker_doubles import GraphDevice, PlainDevice, SharingDevice, TinyPlugins, prompt_of, true_greedy, worker_context
+from worker_doubles import GraphDevice, PlainDevice, SharingDevice, TinyPlugins, true_greedy
+from worker_driver import prompt_of, worker_context
 
 from kernelet.contracts.executor import Control, SamplePlan, StepPlan
 from kernelet.contracts.sampling import LogitsProcessor, LogitsProcessorOffer

@@ -8,15 +8,8 @@ import msgspec
 import pytest
 import torch
 from kv_doubles import OTHER, SHELF, START, Meta, PagesAttention, Shelf, plan_of, report_of
-from worker_doubles import (
-    Driver,
-    PlainAttention,
-    TinyPlugins,
-    make_worker,
-    prompt_of,
-    true_greedy,
-    worker_context,
-)
+from worker_doubles import PlainAttention, TinyPlugins, true_greedy
+from worker_driver import Driver, make_worker, prompt_of, worker_context
 
 from kernelet.config import KVTransferConfig
 from kernelet.contracts.cache import CachePolicyOffer, EvictionPolicy
@@ -44,7 +37,7 @@ def make(tmp_path, shelf, monkeypatch):
     def build(*names, attention=PagesAttention, **targets):
         targets = {"shelf": shelf, "other": shelf, **targets}
         plugins = TinyPlugins(SHELF, OTHER, POLICY, attention=attention, **targets)
-        monkeypatch.setattr("worker_doubles.ModelWorker", with_connectors(names))
+        monkeypatch.setattr("worker_driver.ModelWorker", with_connectors(names))
         worker = make_worker(tmp_path, plugins)
         made.append(worker)
         return KVDriver(worker)
