@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 import socket
-import threading
 from contextlib import suppress
 
 from kernelet.contracts.kv import KVPages
 from kernelet_kv_transfer.errors import TransferError
 from kernelet_kv_transfer.leases import Leases
+from kernelet_kv_transfer.listener import Listener
 from kernelet_kv_transfer.messages import (
     VERSION,
     AnyMessage,
@@ -66,58 +66,31 @@ class Server:
         self.staging = staging
         self.seconds = seconds
         self.layout = layout_digest(pages.layouts)
-        self._open: set[socket.socket] = set()
-        self._lock = threading.Lock()
-        self._closed = False
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._listener = socket.create_server((host, port), family=family)
-        self.port: int = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, name="kv-server", daemon=True).start()
+        self._listener = Listener(host, port, self._serve, "kv-server")
+        self.port = self._listener.port
 
     def close(self) -> None:
         """Ends all connections."""
-        with self._lock:
-            self._closed = True
-            open_ones = list(self._open)
-        for connection in (self._listener, *open_ones):
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            with self._lock:
-                if self._closed:
-                    connection.close()
-                    return
-                self._open.add(connection)
-            threading.Thread(target=self._serve, args=(connection,), name="kv-peer", daemon=True).start()
-
     def _serve(self, connection: socket.socket) -> None:
-        with connection:
-            connection.settimeout(self.seconds)
-            conversation = Conversation(self)
-            try:
-                while (message := conversation.receive(connection)) is not None:
-                    send(connection, conversation.answer(message))
-            except TransferError as error:
-                logger.info("a peer is refused: %s", error)
-                with suppress(OSError):
-                    send(connection, Refused(reason=str(error)))
-            except OSError as error:
-                logger.info("a peer is gone: %s", error)
-            except Exception as error:
-                logger.exception("a peer's question failed")
-                with suppress(OSError):
-                    send(connection, Refused(reason=f"{type(error).__name__}: {error}"))
-            finally:
-                conversation.end()
-                with self._lock:
-                    self._open.discard(connection)
+        connection.settimeout(self.seconds)
+        conversation = Conversation(self)
+        try:
+            while (message := conversation.receive(connection)) is not None:
+                send(connection, conversation.answer(message))
+        except TransferError as error:
+            logger.info("a peer is refused: %s", error)
+            with suppress(OSError):
+                send(connection, Refused(reason=str(error)))
+        except OSError as error:
+            logger.info("a peer is gone: %s", error)
+        except Exception as error:
+            logger.exception("a peer's question failed")
+            with suppress(OSError):
+                send(connection, Refused(reason=f"{type(error).__name__}: {error}"))
+        finally:
+            conversation.end()
 
 
 class Conversation:

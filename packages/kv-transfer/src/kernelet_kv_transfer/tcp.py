@@ -8,11 +8,11 @@ import socket
 import struct
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 
 import msgspec
 
 from kernelet_kv_transfer.errors import TransferError
+from kernelet_kv_transfer.listener import Listener
 from kernelet_kv_transfer.messages import Address, receive_bytes
 from kernelet_kv_transfer.transport import Transport
 
@@ -34,12 +34,8 @@ class TcpTransport(Transport):
         self._registered: set[tuple[int, int]] = set()
         self._idle: dict[Address, list[socket.socket]] = {}
         self._lock = threading.Lock()
-        self._open: set[socket.socket] = set()
-        self._closed = False
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._listener = socket.create_server((host, 0), family=family)
-        self._metadata = msgspec.msgpack.encode(Address(host, self._listener.getsockname()[1]))
-        threading.Thread(target=self._accept, name="kv-tcp", daemon=True).start()
+        self._listener = Listener(host, 0, self._serve, "kv-tcp")
+        self._metadata = msgspec.msgpack.encode(Address(host, self._listener.port))
 
     def register(self, address: int, size: int) -> None:
         with self._lock:
@@ -89,43 +85,22 @@ class TcpTransport(Transport):
 
     def close(self) -> None:
         with self._lock:
-            self._closed = True
-            peers, open_ones = list(self._idle), list(self._open)
+            peers = list(self._idle)
         for peer in peers:
             self.disconnect(peer)
-        for connection in (self._listener, *open_ones):
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            with self._lock:
-                if self._closed:
-                    connection.close()
-                    return
-                self._open.add(connection)
-            threading.Thread(target=self._serve, args=(connection,), name="kv-tcp-peer", daemon=True).start()
-
     def _serve(self, connection: socket.socket) -> None:
-        with connection:
-            try:
-                while (question := receive_bytes(connection, _QUESTION.size)) is not None:
-                    address, size = _QUESTION.unpack(question)
-                    if not self._is_registered(address, size):
-                        connection.sendall(_BAD)
-                        return
-                    connection.sendall(_GOOD)
-                    connection.sendall(_memory(address, size))
-            except OSError as error:
-                logger.info("a reader is gone: %s", error)
-            finally:
-                with self._lock:
-                    self._open.discard(connection)
+        try:
+            while (question := receive_bytes(connection, _QUESTION.size)) is not None:
+                address, size = _QUESTION.unpack(question)
+                if not self._is_registered(address, size):
+                    connection.sendall(_BAD)
+                    return
+                connection.sendall(_GOOD)
+                connection.sendall(_memory(address, size))
+        except OSError as error:
+            logger.info("a reader is gone: %s", error)
 
     def _is_registered(self, address: int, size: int) -> bool:
         with self._lock:
