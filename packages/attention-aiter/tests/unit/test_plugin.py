@@ -15,36 +15,29 @@ SPEC = {"kind": "full", "num_heads": 8, "num_kv_heads": 2, "head_size": 128, "dt
 MISSING = "needs amd-aiter>=0.1.5, which is not installed"
 
 
-def reasons(capability, features=("rocm",), **changes):
+def reasons(features=("rocm", "cdna3"), **changes):
     spec = AttentionSpec(**{**SPEC, "block_size": 16, **changes})
-    platform = Capabilities(
-        device_type="x",
-        dtypes=("bfloat16",),
-        memory_bytes=1,
-        features=frozenset(features),
-        compute_capability=capability,
-    )
+    platform = Capabilities(device_type="x", dtypes=("bfloat16",), memory_bytes=1, features=frozenset(features))
     return [reason for reason in why_not(OFFER, spec, platform).split("; ") if reason != MISSING]
 
 
 @pytest.mark.parametrize(
-    "capability, changes, reason",
+    "changes, reason",
     [
-        ((9, 4), {}, None),
-        ((9, 5), {"kind": "sliding", "window": 64, "soft_cap": 30.0}, None),
-        ((9, 0), {}, "needs compute capability 9.4 to 9.5, here is 9.0"),
-        ((11, 0), {}, "needs compute capability 9.4 to 9.5, here is 11.0"),
-        ((9, 4), {"head_size": 64}, "takes head sizes 128, 256, not 64"),
-        ((9, 4), {"block_size": 8}, "needs a block size that 16 divides, not 8"),
-        ((9, 4), {"sinks": True}, "has no sinks"),
+        ({}, None),
+        ({"kind": "sliding", "window": 64, "soft_cap": 30.0}, None),
+        ({"features": ["rocm"]}, "needs the platform features cdna3"),
+        ({"head_size": 64}, "takes head sizes 128, 256, not 64"),
+        ({"block_size": 8}, "needs a block size that 16 divides, not 8"),
+        ({"sinks": True}, "has no sinks"),
     ],
 )
-def test_rules(capability, changes, reason):
-    assert reasons(capability, **changes) == ([reason] if reason else [])
+def test_rules(changes, reason):
+    assert reasons(**changes) == ([reason] if reason else [])
 
 
 def test_a_device_of_another_vendor():
-    assert reasons((9, 4), ()) == ["needs the platform features rocm"]
+    assert reasons(()) == ["needs the platform features cdna3, rocm"]
 
 
 def test_a_plugin_that_is_not_selected_imports_no_library():

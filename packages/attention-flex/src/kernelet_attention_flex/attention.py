@@ -16,7 +16,10 @@ from kernelet_attention_flex.plan import Group, StepMetadata, plan_step
 
 
 class FlexAttention(PagedCache):
-    """Requests with equally many tokens are one call; nothing of one request is in the sums of another."""
+    """Requests with equally many tokens and about as many keys are one call.
+
+    Nothing of one request is in the sums of another.
+    """
 
     def __init__(self, spec: AttentionSpec, settings: Settings) -> None:
         super().__init__(spec, settings)

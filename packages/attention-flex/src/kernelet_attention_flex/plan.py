@@ -1,8 +1,9 @@
-"""A step as one cache group sees it: requests with equally many tokens are one batch of ``flex_attention``."""
+"""A step as one cache group sees it: requests alike in tokens and keys are one batch of ``flex_attention``."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -53,19 +54,27 @@ def plan_step(batch: AttentionBatch, spec: AttentionSpec, device: torch.device, 
         device: Where tensors live.
         blocks: Masks say which blocks nobody sees.
     """
-    counts = np.diff(batch.query_start_loc)
+    counts = np.diff(batch.query_start_loc).astype(np.int64)
+    _, sizes = np.frexp(_seen(batch, spec, counts).astype(np.float64))  # powers of two: at most half of keys is padding
+    kinds = np.unique(np.stack((counts, sizes), 1)[counts > 0], axis=0)
     groups = tuple(
-        _group(batch, spec, np.flatnonzero(counts == count), int(count), device, blocks=blocks)
-        for count in np.unique(counts[counts > 0])
+        _group(batch, spec, np.flatnonzero((counts == count) & (sizes == size)), int(count), device, blocks=blocks)
+        for count, size in kinds
     )
     return StepMetadata(slots=torch.from_numpy(batch.slot_mapping).to(device), groups=groups)
+
+
+def _seen(batch: AttentionBatch, spec: AttentionSpec, counts: Ints | int, rows: Any = slice(None)) -> Ints:
+    """Keys that tokens of a request see."""
+    lengths: Ints = batch.seq_lens[rows].astype(np.int64)
+    return lengths if spec.window is None else np.minimum(lengths, counts + spec.window - 1)
 
 
 def _group(
     batch: AttentionBatch, spec: AttentionSpec, rows: Ints, count: int, device: torch.device, *, blocks: bool
 ) -> Group:
     lengths = batch.seq_lens[rows].astype(np.int64)
-    first = np.zeros_like(lengths) if spec.window is None else np.maximum(lengths - count - spec.window + 1, 0)
+    first = lengths - _seen(batch, spec, count, rows)
     positions = first[:, None] + np.arange((lengths - first).max())
     inside = positions < lengths[:, None]
     pages, offsets = np.divmod(np.where(inside, positions, 0), spec.block_size)

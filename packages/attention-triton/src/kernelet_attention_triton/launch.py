@@ -106,7 +106,7 @@ class Launch:
             self._attend(tiles, chosen, 0, 1, (self.result, self.result), WHOLE)
             return
         spec = self._layer.spec
-        kept = (len(tiles.table) * chosen.queries, spec.num_heads, number)
+        kept = (len(tiles.table) * tiles.most, spec.num_heads, number)
         sums = self._query.new_empty(*kept, spec.value_size, dtype=torch.float32)
         stats = self._query.new_empty(*kept, 2, dtype=torch.float32)
         self._attend(tiles, chosen, segment, number, (sums, stats), PARTS)
@@ -120,6 +120,7 @@ class Launch:
             spec.window or 0,
             segment,
             number,
+            tiles.most,
             share=chosen.share,
             block_m=chosen.block_m,
             num_warps=chosen.num_warps,
@@ -157,6 +158,7 @@ class Launch:
             spec.window or 0,
             segment,
             number,
+            tiles.most,
             share=chosen.share,
             block_m=chosen.block_m,
             block_n=chosen.block_n,

@@ -24,10 +24,12 @@ class Tiles:
     Attributes:
         table: int32 [tiles, 6], see ``device.attend``.
         longest: Keys of the longest request.
+        most: Queries of the fullest tile.
     """
 
     table: Tensor
     longest: int
+    most: int
 
 
 class StepMetadata:
@@ -89,7 +91,11 @@ class StepMetadata:
             inside = np.minimum(np.arange(queries), taken[:, None] - 1)
             tree, lowest = self._trees.starts[row], self._trees.places[first[:, None] + inside].min(1)
         table: Ints = np.stack((row, first, taken, position, tree, lowest), 1).astype(np.int32)
-        return Tiles(table=torch.from_numpy(table).to(self._device), longest=int(self._lengths[rows].max()))
+        return Tiles(
+            table=torch.from_numpy(table).to(self._device),
+            longest=int(self._lengths[rows].max()),
+            most=int(taken.max()),
+        )
 
 
 class RecordedMetadata:
@@ -116,7 +122,7 @@ class RecordedMetadata:
         rows = torch.arange(num_requests, dtype=torch.int32)
         ones, zeros = torch.ones_like(rows), torch.zeros_like(rows)
         table = torch.stack((rows, rows, ones, zeros, ones, zeros), 1).to(device)
-        self._tiles = Tiles(table=table, longest=num_blocks * block_size)
+        self._tiles = Tiles(table=table, longest=num_blocks * block_size, most=1)
 
     def refill(self, batch: AttentionBatch) -> None:
         """Makes it the metadata of a step."""

@@ -24,7 +24,7 @@ class Step:
     blocks = torch.zeros(1, 1, dtype=torch.int32)
 
     def __init__(self, tiles, longest):
-        self.tiles = Tiles(table=torch.zeros(tiles, 6, dtype=torch.int32), longest=longest)
+        self.tiles = Tiles(table=torch.zeros(tiles, 6, dtype=torch.int32), longest=longest, most=1)
 
     def short(self, queries):
         assert queries == FEW.queries
@@ -36,9 +36,14 @@ class Step:
 class Kernel:
     def __init__(self):
         self.calls = []
+        self.given = ()
 
     def __getitem__(self, grid):
-        return lambda *args, **options: self.calls.append((grid, options.get("mode")))
+        def call(*args, **options):
+            self.calls.append((grid, options.get("mode")))
+            self.given = args
+
+        return call
 
 
 @pytest.fixture
@@ -70,6 +75,13 @@ def test_few_tiles_over_many_keys_are_cut_in_segments(kernels):
     launched(Step(1, 320)).of_short(FEW)
     assert kernels["attend"].calls == [((1, 8, 2), PARTS.value)]
     assert kernels["merge"].calls == [((1, 8), None)]
+
+
+def test_what_segments_leave_is_as_large_as_the_queries(kernels):
+    """A tile has room for eight queries, and each request has one."""
+    launched(Step(1, 320)).of_short(FEW)
+    sums, stats = kernels["merge"].given[:2]
+    assert (sums.shape, stats.shape) == ((1, 12, 2, 8), (1, 12, 2, 2))
 
 
 def test_many_tiles_are_not_cut(kernels):

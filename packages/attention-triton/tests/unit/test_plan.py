@@ -37,6 +37,7 @@ def test_each_token_is_in_one_tile_at_its_position(requests, queries):
         if tiles is None:
             continue
         assert tiles.longest == max(mine)
+        assert tiles.most == tiles.table[:, 2].max()
         for row, first, count, position, tree, lowest in tiles.table.tolist():
             assert (tree, lowest) == (int(batch.seq_lens[row]), position)
             assert 1 <= count <= queries

@@ -74,11 +74,12 @@ def suites_in_ci(conftest: str, *names: str) -> Callable[[list[pytest.Item]], No
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """A bad pointer kills its test alone; workers of pytest-xdist are such processes already, and are replaced."""
     if "PYTEST_XDIST_WORKER" in os.environ or "interpreted" not in getattr(item, "fixturenames", []):
         return None  # this hook is asked about the tests of others too
     run_in_child(item)
+    item.session._setupstate.teardown_exact(nextitem)  # noqa: SLF001 - of what earlier tests left for this one
     return True
 
 
@@ -101,6 +102,7 @@ def _reports(item: pytest.Item) -> list[pytest.TestReport]:
     child = os.fork()
     if not child:
         os.close(theirs)
+        torch.set_num_threads(1)  # those of OpenMP are not there in a fork, which would wait for them
         reports = runtestprotocol(item, nextitem=None, log=False)
         data = [item.config.hook.pytest_report_to_serializable(config=item.config, report=one) for one in reports]
         with os.fdopen(ours, "wb") as pipe:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ class Gpu:
         multiprocessors: Number of them; 1 where the driver does not say.
         parts: MIG instances in its place, where it is divided.
         divided: It is in MIG mode: processes see its instances only.
+        error: Why nothing else is known of it; empty: it answers.
     """
 
     uuid: str
@@ -41,6 +43,7 @@ class Gpu:
     multiprocessors: int = 1
     parts: tuple[Gpu, ...] = ()
     divided: bool = False
+    error: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,12 +60,19 @@ def visible_gpus(machine: Machine, value: str | None) -> tuple[Gpu, ...]:
     Args:
         machine: As ``look_up`` found it.
         value: Of ``CUDA_VISIBLE_DEVICES``; None: it is not set.
+
+    Raises:
+        NoDriverError: one of them does not answer.
     """
     if value is not None and value.strip().upper().startswith("MIG-"):
         parts = [part for gpu in machine.gpus for part in gpu.parts]
         return tuple(parts[index] for index in visible(value, [part.uuid for part in parts]))[:1]
     seen = (machine.gpus[index] for index in visible(value, [gpu.uuid for gpu in machine.gpus]))
-    return tuple(one for gpu in seen for one in (gpu.parts[:1] if gpu.divided else (gpu,)))
+    found = tuple(one for gpu in seen for one in (gpu.parts[:1] if gpu.divided else (gpu,)))
+    for gpu in found:
+        if gpu.error:
+            raise NoDriverError(f"{gpu.name} does not answer ({gpu.error}): leave it out of {VARIABLE}")
+    return found
 
 
 def look_up() -> Machine:
@@ -75,9 +85,9 @@ def look_up() -> Machine:
         raise NoDriverError("NVIDIA's management library cannot be asked: pip install nvidia-ml-py")
     nvml: Any = import_module("pynvml")
     with _session(nvml):
-        handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
         return Machine(
-            driver=_text(nvml.nvmlSystemGetDriverVersion()), gpus=tuple(_gpu(nvml, handle) for handle in handles)
+            driver=_text(nvml.nvmlSystemGetDriverVersion()),
+            gpus=tuple(_gpu(nvml, index) for index in range(nvml.nvmlDeviceGetCount())),
         )
 
 
@@ -100,14 +110,22 @@ def _session(nvml: Any) -> Iterator[None]:
         nvml.nvmlShutdown()
 
 
-def _gpu(nvml: Any, handle: Any) -> Gpu:
+def _gpu(nvml: Any, index: int) -> Gpu:
+    """What is known of a GPU; one that does not answer keeps its place in the order."""
+    try:
+        return _facts(nvml, nvml.nvmlDeviceGetHandleByIndex(index))
+    except nvml.NVMLError as error:
+        return Gpu(uuid="", name=f"GPU {index}", compute_capability=(0, 0), memory_bytes=0, error=str(error))
+
+
+def _facts(nvml: Any, handle: Any) -> Gpu:
     major, minor = nvml.nvmlDeviceGetCudaComputeCapability(handle)
     divided = _is_divided(nvml, handle)
     return Gpu(
         uuid=_text(nvml.nvmlDeviceGetUUID(handle)),
         name=_text(nvml.nvmlDeviceGetName(handle)),
         compute_capability=(major, minor),
-        memory_bytes=int(nvml.nvmlDeviceGetMemoryInfo(handle).total),
+        memory_bytes=_memory(nvml, handle),
         multiprocessors=_multiprocessors(nvml, handle, (major, minor)),
         parts=tuple(_parts(nvml, handle, (major, minor))) if divided else (),
         divided=divided,
@@ -132,15 +150,23 @@ def _parts(nvml: Any, handle: Any, compute_capability: tuple[int, int]) -> Itera
 def _is_divided(nvml: Any, handle: Any) -> bool:
     try:
         current, _ = nvml.nvmlDeviceGetMigMode(handle)
-    except nvml.NVMLError_NotSupported:
+    except nvml.NVMLError:  # it cannot be divided, or this user may not ask
         return False
     return bool(current == nvml.NVML_DEVICE_MIG_ENABLE)
+
+
+def _memory(nvml: Any, handle: Any) -> int:
+    """Bytes; those of the host, which a GPU shares that has none of its own."""
+    try:
+        return int(nvml.nvmlDeviceGetMemoryInfo(handle).total)
+    except nvml.NVMLError_NotSupported:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _multiprocessors(nvml: Any, handle: Any, compute_capability: tuple[int, int]) -> int:
     try:
         cores = int(nvml.nvmlDeviceGetNumGpuCores(handle))
-    except nvml.NVMLError_NotSupported:
+    except nvml.NVMLError:
         return 1
     return max(1, cores // (64 if compute_capability in WIDE else 128))
 

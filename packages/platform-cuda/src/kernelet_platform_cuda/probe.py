@@ -10,13 +10,12 @@ from kernelet_platform_cuda.nvml import VARIABLE, NoDriverError, look_up, names,
 def probe() -> Probe:
     """Available where the driver knows a GPU that this process sees, and torch was built for it."""
     try:
-        machine = look_up()
+        machine, value = look_up(), visible_value()
+        gpus = visible_gpus(machine, value)
     except NoDriverError as error:
         return Probe(available=False, reason=str(error))
     if not machine.gpus:
         return Probe(available=False, reason=f"the NVIDIA driver {machine.driver} knows no GPU")
-    value = visible_value()
-    gpus = visible_gpus(machine, value)
     if not gpus:
         hidden = f"{VARIABLE}={value!r} leaves none visible" if value is not None else "no MIG instance was made"
         return Probe(available=False, reason=f"there is {names(machine.gpus)}, but {hidden}")

@@ -48,6 +48,8 @@ class FakeNvml:
         return len(self.gpus)
 
     def nvmlDeviceGetHandleByIndex(self, index):
+        if "error" in self.gpus[index]:
+            raise self.gpus[index]["error"]
         return self.gpus[index]
 
     def nvmlDeviceGetCudaComputeCapability(self, handle):
@@ -60,9 +62,13 @@ class FakeNvml:
         return handle["name"]
 
     def nvmlDeviceGetMemoryInfo(self, handle):
+        if handle["memory"] is None:
+            raise pynvml.NVMLError_NotSupported
         return SimpleNamespace(total=handle["memory"], free=1, used=2)
 
     def nvmlDeviceGetMigMode(self, handle):
+        if handle.get("may_not_ask"):
+            raise pynvml.NVMLError_NoPermission
         if handle["capability"] < (8, 0):
             raise pynvml.NVMLError_NotSupported
         mode = pynvml.NVML_DEVICE_MIG_ENABLE if "parts" in handle else pynvml.NVML_DEVICE_MIG_DISABLE
@@ -81,5 +87,5 @@ class FakeNvml:
 
     def nvmlDeviceGetNumGpuCores(self, handle):
         if "cores" not in handle:
-            raise pynvml.NVMLError_NotSupported
+            raise pynvml.NVMLError_FunctionNotFound
         return handle["cores"]

@@ -39,6 +39,26 @@ def test_a_driver_that_does_not_count_cores(machine):
     assert look_up().gpus[0].multiprocessors == 1
 
 
+def test_a_gpu_without_memory_of_its_own_has_the_hosts(machine):
+    machine({**H100, "name": "NVIDIA GB10", "capability": (12, 1), "memory": None})
+    (gpu,) = look_up().gpus
+    assert gpu.memory_bytes > 1 << 28
+    assert gpu.compute_capability == (12, 1)
+
+
+def test_a_user_who_may_not_ask_for_mig_mode(machine):
+    machine({**H100, "may_not_ask": True})
+    assert not look_up().gpus[0].divided
+
+
+def test_a_lost_gpu_matters_where_it_is_seen(machine):
+    machine(H100, {"error": pynvml.NVMLError_GpuIsLost()}, T4)
+    assert seen("0,2") == [H100["uuid"], T4["uuid"]]
+    for value in (None, "2,1"):
+        with pytest.raises(NoDriverError, match=r"^GPU 1 does not answer \(GPU is lost\): leave it out of CUDA_VIS"):
+            seen(value)
+
+
 @pytest.mark.parametrize(
     "value, wanted",
     [
@@ -81,10 +101,10 @@ def test_no_driver(machine):
 def test_a_driver_that_fails_in_between(machine, monkeypatch):
     fake = machine(H100)
 
-    def lost(handle):
-        raise pynvml.NVMLError_GpuIsLost
+    def fails():
+        raise pynvml.NVMLError_DriverNotLoaded
 
-    monkeypatch.setattr(fake, "nvmlDeviceGetName", lost)
+    monkeypatch.setattr(fake, "nvmlDeviceGetCount", fails)
     with pytest.raises(NoDriverError, match="failed to say what GPUs there are"):
         look_up()
     assert fake.open == 0

@@ -10,11 +10,11 @@ from kernelet_platform_rocm.kfd import Gpu
 
 ALWAYS = frozenset({"rocm", "flex", "graphs", "streams"})
 BY_TARGET = (
-    ("gfx94", frozenset({"fp8_fnuz"})),
-    ("gfx950", frozenset({"fp8", "fp4"})),
+    ("gfx94", frozenset({"cdna3", "fp8_fnuz"})),
+    ("gfx950", frozenset({"cdna3", "fp8", "fp4"})),
     ("gfx12", frozenset({"fp8"})),
 )
-"""Features by the beginning of the target: small floats of its matrix units."""
+"""Features by the beginning of the target: the instructions of CDNA 3 or later, small floats of its matrix units."""
 
 
 def features_of(gpu: Gpu) -> frozenset[str]:

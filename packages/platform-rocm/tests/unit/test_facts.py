@@ -17,8 +17,8 @@ def gpu(target, wave=64, memory=1 << 30, units=8):
     [
         ("gfx908", 64, set()),
         ("gfx90a", 64, set()),
-        ("gfx942", 64, {"triton", "fp8_fnuz"}),
-        ("gfx950", 64, {"triton", "fp8", "fp4"}),
+        ("gfx942", 64, {"triton", "cdna3", "fp8_fnuz"}),
+        ("gfx950", 64, {"triton", "cdna3", "fp8", "fp4"}),
         ("gfx1030", 32, set()),
         ("gfx1100", 32, {"triton"}),
         ("gfx1101", 32, {"triton"}),
@@ -34,5 +34,5 @@ def test_by_target(target, wave, more):
 
 def test_of_several_it_is_what_all_can_do():
     found = capabilities_of([gpu("gfx942", 64, 192, 304), gpu("gfx950", 64, 64, 104)])
-    assert found.features == ALWAYS | {"triton", "wave64"}
+    assert found.features == ALWAYS | {"triton", "cdna3", "wave64"}
     assert (found.memory_bytes, found.num_compute_units) == (64, 104)

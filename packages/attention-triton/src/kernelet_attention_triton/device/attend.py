@@ -172,10 +172,11 @@ def tile_of(
 
 @triton.jit
 def slots_of(
-    head: tl.tensor, num_segments: tl.tensor, num_heads: tl.constexpr, share: tl.constexpr, block_m: tl.constexpr
+    head: tl.tensor, num_segments: tl.tensor, queries: tl.tensor, num_heads: tl.constexpr, share: tl.constexpr,
+    block_m: tl.constexpr,
 ) -> tl.tensor:
-    """Where the first segment of each row of the program's tile is kept."""
-    query = tl.program_id(0).to(tl.int64) * (block_m // share) + tl.arange(0, block_m) // share
+    """Where the first segment of each row of the program's tile is kept; no tile has more queries than those."""
+    query = tl.program_id(0).to(tl.int64) * queries + tl.arange(0, block_m) // share
     return (query * num_heads + head) * num_segments
 
 
@@ -214,7 +215,7 @@ def attend(
     masks: tl.tensor, places: tl.tensor,
     out: tl.tensor, part_sums: tl.tensor, part_stats: tl.tensor, query_stride: tl.tensor, table_stride: tl.tensor,
     scale: tl.tensor, value_scale: tl.tensor, soft_cap: tl.tensor, window: tl.tensor,
-    segment: tl.tensor, num_segments: tl.tensor,
+    segment: tl.tensor, num_segments: tl.tensor, queries_of_tile: tl.tensor,
     num_kv_heads: tl.constexpr, group: tl.constexpr, share: tl.constexpr,
     head_size: tl.constexpr, value_size: tl.constexpr, block_size: tl.constexpr,
     block_m: tl.constexpr, block_n: tl.constexpr, block_d: tl.constexpr, block_r: tl.constexpr,
@@ -262,7 +263,7 @@ def attend(
     num_heads: tl.constexpr = num_kv_heads * group
     if mode == PARTS:
         seen = tl.minimum((first + 1) * segment, high) - tl.maximum(first * segment, low)
-        slot = slots_of(head, num_segments, num_heads, share, block_m) + first
+        slot = slots_of(head, num_segments, queries_of_tile, num_heads, share, block_m) + first
         put_part(part_sums, part_stats, slot, valid & (seen + position * 0 > 0), largest, total, summed, value_size,
                  block_d)
     else:
@@ -273,14 +274,14 @@ def attend(
 @triton.jit
 def merge(
     part_sums: tl.tensor, part_stats: tl.tensor, sinks: tl.tensor, tiles: tl.tensor, out: tl.tensor,
-    value_scale: tl.tensor, window: tl.tensor, segment: tl.tensor, num_segments: tl.tensor,
+    value_scale: tl.tensor, window: tl.tensor, segment: tl.tensor, num_segments: tl.tensor, queries_of_tile: tl.tensor,
     num_kv_heads: tl.constexpr, group: tl.constexpr, share: tl.constexpr, value_size: tl.constexpr,
     block_m: tl.constexpr, block_d: tl.constexpr, has_window: tl.constexpr, has_sinks: tl.constexpr,
 ) -> None:
     """Joins what ``attend`` left of each segment. Grid: as there, without segments."""
     token, _position, head, valid, low, high = tile_of(tiles, window, group, share, block_m, has_window)
     num_heads: tl.constexpr = num_kv_heads * group
-    slots = slots_of(head, num_segments, num_heads, share, block_m)
+    slots = slots_of(head, num_segments, queries_of_tile, num_heads, share, block_m)
     place = tl.arange(0, block_d)
     fits = valid[:, None] & (place < value_size)[None, :]
     largest = tl.full([block_m], float("-inf"), tl.float32)

@@ -14,21 +14,25 @@ SCRATCH_BLOCK = 1
 """The first block that is somebody's, before anybody has one."""
 
 
-def dummy_arrays(lengths: Sequence[int], block_sizes: Sequence[int]) -> StepArrays:
-    """A step that computes whole prompts of token 0, every block of which is the same one.
+def dummy_arrays(
+    lengths: Sequence[int], block_sizes: Sequence[int], contexts: Sequence[int] | None = None
+) -> StepArrays:
+    """A step that computes token 0 alone, over blocks all of which are the same one.
 
     Args:
-        lengths: Tokens of each request.
+        lengths: Tokens of each request in this step.
         block_sizes: Tokens a block of each cache group.
+        contexts: Tokens of each request with this step's; None: there are no others.
     """
+    contexts = lengths if contexts is None else contexts
     starts = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=starts[1:])
-    positions = np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)
+    positions = np.arange(starts[-1]) - np.repeat(starts[1:] - contexts, lengths)
     groups = tuple(
         AttentionBatch(
             query_start_loc=starts.astype(np.int32),
-            seq_lens=np.array(lengths, dtype=np.int32),
-            block_table=np.full((len(lengths), -(-max(lengths) // size)), SCRATCH_BLOCK, dtype=np.int32),
+            seq_lens=np.array(contexts, dtype=np.int32),
+            block_table=np.full((len(lengths), -(-max(contexts) // size)), SCRATCH_BLOCK, dtype=np.int32),
             slot_mapping=SCRATCH_BLOCK * size + positions % size,
         )
         for size in block_sizes

@@ -46,7 +46,9 @@ def measured_bytes(
     layers: Sequence[AttentionLayer],
     attention: Mapping[str, Attention],
 ) -> int:
-    """What the largest step takes that the configuration allows, over a cache of one block; bytes.
+    """What the largest steps take that the configuration allows, over a cache of one block; bytes.
+
+    One computes prompts, the other a token of each request, one of which has the whole context behind it.
 
     Args:
         device: Measures.
@@ -67,15 +69,19 @@ def measured_bytes(
     )
     caches.allocate(layers, attention, plan)
     total, longest = config.scheduler.max_num_batched_tokens, config.model.max_model_len
-    lengths = [longest] * (total // longest) + [total % longest] * bool(total % longest)
-    arrays = dummy_arrays(lengths, [group.spec.block_size for group in plan.groups])
+    prompts = [longest] * (total // longest) + [total % longest] * bool(total % longest)
+    rows, block_sizes = _rows(config), [group.spec.block_size for group in plan.groups]
     device.reset_peak()
-    inputs = StepInputs(
-        token_ids=torch.from_numpy(arrays.token_ids).to(device.tensor_device),
-        positions=torch.from_numpy(arrays.positions).to(device.tensor_device),
-        attention=caches.build_metadata(arrays.groups),
-    )
-    model.compute_logits(model.forward(inputs).states[: _rows(config)])
+    for arrays in (
+        dummy_arrays(prompts, block_sizes),
+        dummy_arrays([1] * rows, block_sizes, [longest] + [1] * (rows - 1)),
+    ):
+        inputs = StepInputs(
+            token_ids=torch.from_numpy(arrays.token_ids).to(device.tensor_device),
+            positions=torch.from_numpy(arrays.positions).to(device.tensor_device),
+            attention=caches.build_metadata(arrays.groups),
+        )
+        model.compute_logits(model.forward(inputs).states[:rows])
     device.synchronize()
     peak = device.peak()
     caches.release(layers, attention)

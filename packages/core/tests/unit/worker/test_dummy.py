@@ -21,6 +21,16 @@ def test_whole_prompts_in_one_block():
     assert {first.slot_mapping.dtype, second.slot_mapping.dtype} == {np.dtype(np.int64)}
 
 
+def test_a_token_behind_a_context():
+    arrays = dummy_arrays([1, 2], [4], [7, 2])
+    assert arrays.positions.tolist() == [6, 0, 1]
+    (group,) = arrays.groups
+    assert group.query_start_loc.tolist() == [0, 1, 3]
+    assert group.seq_lens.tolist() == [7, 2]
+    assert group.block_table.shape == (2, 2)
+    assert group.slot_mapping.tolist() == [6, 4, 5]
+
+
 def test_filled_up_rows_are_of_the_null_block():
     batch = AttentionBatch(
         query_start_loc=np.array([0, 1, 2], dtype=np.int32),

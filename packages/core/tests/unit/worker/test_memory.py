@@ -64,7 +64,7 @@ def test_a_device_that_measures_runs_the_largest_step(tmp_path):
     worker = loaded(tmp_path, TinyPlugins(device=GraphDevice))
     model, device = worker._loaded.model, worker._device
     available = worker.determine_available_memory()
-    assert model.passes == [32]  # tokens of a step, of requests of up to 12
+    assert model.passes == [32, 4]  # tokens of a step, of requests of up to 12; and one of each request
     assert device.calls[-2:] == ["reset peak", "synchronize"]
     assert available == device.memory().free - GraphDevice.PEAK - sampling_bytes(worker._config)
     assert all(layer.bound[1] is None for layer in model.layers)
