@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -247,8 +248,11 @@ class Once:
 
 
 def helper_plugins(kernel: Kernel) -> PluginsOfHelper:
-    """What helpers of the sandbox load, where they need plugins: the same as this process."""
-    return PluginsOfHelper(manifest=kernel.manifest.encode(), config=kernel.config)
+    """What helpers of the sandbox load, where they need plugins: the grammar engines of this process."""
+    engines = {owned.plugin for owned in kernel.offers(GrammarEngineOffer)}
+    settings = {name: values for name, values in kernel.config.settings.items() if name in engines}
+    config = dataclasses.replace(kernel.config, settings=settings, locked="")  # this process is what the lock says
+    return PluginsOfHelper(manifest=kernel.manifest.only(engines).encode(), config=config)
 
 
 @no_collection()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 import msgspec
 
@@ -52,6 +52,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         return digest(
             {"core": self.core, "plugins": [msgspec.to_builtins(entry) | {"path": ""} for entry in self.plugins]}
         )
+
+    def only(self, names: Container[str]) -> Manifest:
+        """For a helper that needs no more than these plugins: what becomes of the files of others is nothing to it."""
+        return Manifest(core=self.core, plugins=tuple(entry for entry in self.plugins if entry.name in names))
 
     def encode(self) -> bytes:
         """The manifest as a parent sends it to a child."""

@@ -74,6 +74,15 @@ def test_equal_manifests_compare():
     compare(manifest(entry()), manifest(entry(path="/b")))
 
 
+def test_a_part_of_it():
+    """Files of a plugin that nobody needs there may change."""
+    whole = msgspec.structs.replace(
+        manifest(entry("a"), entry("b"), entry("c")),
+        lock=LockFile(file="a.lock", lock=Lock(lock=1, python="p", platform="q")),
+    )
+    assert whole.only({"a", "c", "other"}) == manifest(entry("a"), entry("c"))
+
+
 def test_encoding():
     one = manifest(entry(), entry("q"))
     assert Manifest.decode(one.encode()) == one

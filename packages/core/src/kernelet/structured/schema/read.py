@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 
 from kernelet.structured.refusal import Refusal, UnenforcedError
 from kernelet.structured.schema.dialects import Dialect
@@ -88,7 +89,7 @@ def _pruned(shapes: Node, alive: set[NodeId]) -> Node:
 
 
 def _merged(shapes: Node) -> Node:
-    """With one shape for all that are lists of values."""
+    """With one shape for all that are lists of values: of numbers one for those that are written as integers only."""
     numbers = [shape for shape in shapes if isinstance(shape, NumberShape) and shape.values is not None]
     texts = [shape for shape in shapes if isinstance(shape, StringShape) and shape.values is not None]
     truths = [shape for shape in shapes if isinstance(shape, BooleanShape)]
@@ -97,8 +98,10 @@ def _merged(shapes: Node) -> Node:
     if truths:
         values = {shape.value for shape in truths}
         found.insert(0, BooleanShape(value=next(iter(values)) if len(values) == 1 else None))
-    if numbers:
-        found.append(NumberShape(values=frozenset().union(*(shape.values or () for shape in numbers))))
+    others = frozenset[Fraction]().union(*(shape.values or () for shape in numbers if not shape.integer))
+    integers = frozenset[Fraction]().union(*(shape.values or () for shape in numbers if shape.integer)) - others
+    found += [NumberShape(integer=True, values=integers)] * bool(integers)
+    found += [NumberShape(values=others)] * bool(others)
     if texts:
         found.append(StringShape(values=frozenset().union(*(shape.values or () for shape in texts))))
     return tuple(found)

@@ -115,9 +115,11 @@ def call_states(
 
 
 def arguments_schema(tool: Mapping[str, Any], choice: ToolChoice) -> object:
-    """What the arguments of a function's calls are held to: any object, or as its parameters say."""
+    """What the arguments of a function's calls are held to: as its parameters say, of which it may have none."""
     strict = tool.get("strict")
     holds = choice != "auto" if strict is None else strict
+    if holds and tool.get("parameters") is None:
+        return {"type": "object", "additionalProperties": False}
     schema = tool.get("parameters") if holds else None
     if schema is None or schema is True or (isinstance(schema, dict) and "type" not in schema):
         return {"type": "object"} | (schema if isinstance(schema, dict) else {})

@@ -82,6 +82,23 @@ def test_any_object_and_any_value():
         assert (json.dumps(value) in objects) == isinstance(value, dict)
 
 
+@pytest.mark.parametrize(
+    "schema, comes, not_written",
+    [
+        ({"type": "integer", "enum": [1, 2]}, ["1", "2"], ["1.0", "2.0", "3"]),
+        ({"type": "integer", "const": 2**70}, [str(2**70)], [f"{2**70}.0"]),
+        ({"type": "integer", "enum": [1.0, 2.5]}, ["1"], ["1.0", "2", "2.5"]),
+        ({"enum": [1, 2]}, ["1", "1.0"], ["3"]),
+        ({"anyOf": [{"type": "integer", "const": 1}, {"const": 2}]}, ["1", "2", "2.0"], ["1.0"]),
+        ({"anyOf": [{"type": "integer", "const": 1}, {"const": 1}]}, ["1", "1.0"], []),
+    ],
+)
+def test_integers_that_are_listed_have_no_fraction(schema, comes, not_written):
+    written = lowered(schema)
+    assert [text for text in comes if text not in written] == []
+    assert [text for text in not_written if text in written] == []
+
+
 def test_a_schema_of_everyday_use():
     schema = {
         "type": "object",

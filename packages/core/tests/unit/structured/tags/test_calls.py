@@ -12,7 +12,7 @@ from kernelet.request.structured import FreeState, Marker, RulesState
 from kernelet.structured.refusal import InvalidConstraintError, Refusal, UnenforcedError
 from kernelet.structured.rules import decode
 from kernelet.structured.schema.options import JsonOptions
-from kernelet.structured.tags.calls import ToolCalls, call_states, tool_calls
+from kernelet.structured.tags.calls import ToolCalls, arguments_schema, call_states, tool_calls
 from kernelet.testing.grammar_engine.sample import sample_text
 from kernelet.text.detokenizer import Span
 from kernelet.text.parsing.machine import OutputParser
@@ -106,6 +106,22 @@ def test_what_is_allowed_is_read_back(tokens, parallel, choice, listed):
     assert names == ({"get"} if choice == "get" else {"get", "get_more"})
     assert (0 in counts) == (choice == "auto")
     assert max(counts) > 1 if parallel and choice != "get" else max(counts) == 1
+
+
+@pytest.mark.parametrize(
+    "tool, choice, nothing",
+    [
+        ({"name": "f"}, "named", True),
+        ({"name": "f", "parameters": None}, "required", True),
+        ({"name": "f", "strict": True}, "auto", True),
+        ({"name": "f"}, "auto", False),
+        ({"name": "f", "parameters": {}}, "named", False),
+        ({"name": "f", "parameters": True}, "named", False),
+        ({"name": "f", "strict": False}, "named", False),
+    ],
+)
+def test_a_function_without_parameters_is_given_none(tool, choice, nothing):
+    assert arguments_schema(tool, choice) == {"type": "object"} | ({"additionalProperties": False} if nothing else {})
 
 
 @pytest.mark.parametrize("tokens", [{}, {"<c>": 7, "</c>": 8}], ids=["texts", "tokens"])

@@ -42,7 +42,7 @@ def number_shape(clause: Clause, path: str) -> NumberShape | None:
     )
     if given:
         values = frozenset(value for value in frozenset.intersection(*given) if allows_number(shape, value))
-        return NumberShape(values=values) if values else None
+        return NumberShape(integer=shape.integer, values=values) if values else None
     shape = replace(shape, excluded=frozenset(value for value in shape.excluded if _allows_but_excluded(shape, value)))
     return shape if _has_values(shape, path) else None
 

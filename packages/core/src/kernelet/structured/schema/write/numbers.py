@@ -102,10 +102,12 @@ def number(shape: NumberShape, rules: RuleWriter) -> Expression:
 
 
 def _value(value: Fraction, shape: NumberShape) -> Expression:
-    """One number: 1 and 1.0, and as serializers write it."""
+    """One number: 1 and 1.0, and as serializers write it; of integers in digits alone."""
     text = decimal(value)
+    if shape.integer:
+        return Text(text)
     forms = [text]
-    if value.denominator == 1 and not shape.integer:
+    if value.denominator == 1:
         forms.append(f"{text}.0")
     try:
         short = json.dumps(float(value))

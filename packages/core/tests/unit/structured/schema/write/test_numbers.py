@@ -102,6 +102,11 @@ def test_constants_are_written_as_serializers_do(value, forms):
     assert {Fraction(text) for text in written.samples(Random(0), 10)} == {Fraction(value)}
 
 
+def test_constants_that_are_integers_have_no_fraction():
+    written = language_of_graph(graph_of(NumberShape(integer=True, values=frozenset([Fraction(1), Fraction(10**22)]))))
+    assert set(written.samples(Random(0), 20)) == {"1", "1" + "0" * 22}
+
+
 def test_doubles_next_to_an_open_bound_stay_inside():
     bounds = {"minimum": Fraction(0), "exclusive_minimum": True, "maximum": Fraction(1000), "exclusive_maximum": True}
     written = language_of_graph(graph_of(NumberShape(**bounds)))
