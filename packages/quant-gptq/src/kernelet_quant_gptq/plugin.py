@@ -33,10 +33,8 @@ def kernelet_quantizers() -> Sequence[QuantizerOffer]:
                 "bits": Option(type=int, default=4, help="bits of a weight: 2, 3, 4 or 8"),
                 "group_size": Option(type=int, default=128, help="inputs that share a scale; -1: all"),
                 "sym": Option(type=bool, default=True, help="zero points are the middle, and not one a group"),
-                "desc_act": Option(type=bool, default=False, help="act-order: inputs that matter most come first"),
-                "static_groups": Option(
-                    type=bool, default=False, help="with desc_act: groups stay those of neighbours"
-                ),
+                "desc_act": Option(type=bool, default=True, help="act-order: inputs that matter most come first"),
+                "static_groups": Option(type=bool, default=True, help="with desc_act: groups stay those of neighbours"),
                 "damp_percent": Option(
                     type=float, default=0.05, help="part of its mean added to the Hessian's diagonal"
                 ),

@@ -34,14 +34,12 @@ class GptqQuantizer(Quantizer):
             raise ConfigError(f"group_size is {size}; it must be -1 or more than 0")
         if not 0 < damping < MOST_DAMPING:
             raise ConfigError(f"damp_percent is {damping}; it must be more than 0 and less than 1")
-        if settings["static_groups"] and not settings["desc_act"]:
-            raise ConfigError("static_groups is an option of act-order: set desc_act too, or leave it out")
         self._options = Options(
             bits=bits,
             group_size=size,
             symmetric=bool(settings["sym"]),
             act_order=bool(settings["desc_act"]),
-            static_groups=bool(settings["static_groups"]),
+            static_groups=bool(settings["desc_act"] and settings["static_groups"]),
             damping=damping,
         )
 
@@ -54,7 +52,7 @@ class GptqQuantizer(Quantizer):
             "bits": options.bits,
             "group_size": options.group_size,
             "sym": options.symmetric,
-            "desc_act": options.act_order,
+            "desc_act": options.act_order and not options.static_groups,  # what a reader must know: groups' order
             "static_groups": options.static_groups,
             "damp_percent": options.damping,
             "true_sequential": True,

@@ -43,7 +43,7 @@ def read(config, tensors, layer):
     return dequantize(method.canonical(layer, {name: tensors[f"{layer.name}.{name}"] for name in names}), scheme)
 
 
-FORMS = [{}, {"bits": 3, "sym": False, "desc_act": True}]
+FORMS = [{}, {"desc_act": False}, {"bits": 3, "sym": False, "desc_act": True, "static_groups": False}]
 
 
 @pytest.fixture(scope="module", params=FORMS, ids=str)
@@ -65,6 +65,14 @@ def test_layers_compute_better_than_with_the_nearest(written):
             nearest.values[name] = torch.cat(rounded, 1)
     wanted, ours, theirs = (exact.output(one.values) for one in (exact, source, nearest))
     assert (ours - wanted).square().mean() < (theirs - wanted).square().mean()
+
+
+def test_a_reader_is_told_of_an_order_that_groups_follow(written):
+    form, _, config, tensors, done = written
+    follow = not form.get("static_groups", True)
+    assert config["desc_act"] == follow
+    order = tensors[f"{done[0]}.g_idx"]
+    assert torch.equal(order.sort()[0], order) != follow
 
 
 def test_all_linear_layers_are_written(written):
@@ -112,7 +120,6 @@ def test_what_the_user_leaves_out_is_as_it_was(tmp_path):
         ({"bits": 5}, "bits is 5; it must be one of 2, 3, 4, 8"),
         ({"group_size": 0}, "group_size is 0"),
         ({"damp_percent": 1.0}, r"damp_percent is 1\.0"),
-        ({"static_groups": True}, "static_groups is an option of act-order"),
     ],
 )
 def test_options_that_cannot_work(options, match):
