@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.structured import CompiledGrammar, Grammar, GrammarEngine, GrammarRules, TokenVocabulary
-from kernelet_structured_guidance.answer import GuidanceAnswer
+from kernelet_structured_guidance.answer import GuidanceAnswer, num_words
 from kernelet_structured_guidance.tokens import Tokens, allowed_row
 from kernelet_structured_guidance.write import lark_of
 
@@ -33,6 +33,13 @@ LIMITS: Final[dict[str, Any]] = {
 """Of work: a step takes some 0.2 s at most."""
 
 
+BEGINS: Final = b'{["' + bytes(byte for byte in range(33, 127) if byte not in b'{["')
+"""Bytes in the order in which a walk takes them: it goes deeper where it can."""
+
+STEPS: Final = 32
+"""Of a walk."""
+
+
 class GuidanceEngine(GrammarEngine):
     """One vocabulary's engine; making it takes half a second for 49,152 tokens."""
 
@@ -40,6 +47,8 @@ class GuidanceEngine(GrammarEngine):
         super().__init__(settings, vocabulary)
         self._tokenizer = LLTokenizer(Tokens(vocabulary))  # type: ignore[arg-type]  # it asks for attributes only
         self._allowed = allowed_row(vocabulary)
+        known = {text: token for token, text in reversed(tuple(enumerate(vocabulary.token_bytes))) if len(text) == 1}
+        self._begins = [known[bytes([byte])] for byte in BEGINS if bytes([byte]) in known]
 
     def compile(self, rules: GrammarRules) -> bytes:
         try:
@@ -48,11 +57,22 @@ class GuidanceEngine(GrammarEngine):
             raise ValueError(f"guidance cannot compile it: there is no rule {error}") from None
         except RecursionError:
             raise ValueError("guidance cannot compile it: it is nested too deep") from None
-        self._matcher(text)
+        self._walk(self._matcher(text))
         return text.encode()
 
     def load(self, compiled: bytes) -> CompiledGrammar:
         return GuidanceCompiled(self._matcher(compiled.decode()), len(compiled), self._allowed, self.vocabulary)
+
+    def _walk(self, matcher: LLMatcher) -> None:
+        """Masks of a text that begins whatever can begin: some grammars compile, and reach the limits in use."""
+        row = np.empty(num_words(len(self.vocabulary.token_bytes)), np.int32)
+        for _ in range(STEPS):
+            matcher.unsafe_compute_mask_ptr(row.ctypes.data, row.nbytes)
+            chosen = next((token for token in self._begins if row[token // 32] >> token % 32 & 1), None)
+            if chosen is None or not matcher.try_consume_tokens([chosen]):
+                break
+        if matcher.is_error():
+            raise ValueError(f"guidance cannot compute its masks: {PLACE.sub('', matcher.get_error().splitlines()[0])}")
 
     def _matcher(self, text: str) -> LLMatcher:
         matcher = LLMatcher(self._tokenizer, text, log_level=0, limits=LLParserLimits(**LIMITS))
