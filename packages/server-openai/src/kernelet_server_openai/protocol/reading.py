@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
+from kernelet.structured.constraint import once_each
 from kernelet_server_openai.protocol.errors import ApiError
 
 MAX_VALUES: Final = 32_768
@@ -15,6 +17,9 @@ MAX_VALUES: Final = 32_768
 
 MAX_IDS: Final = 2**20
 """Token ids of one list at most, unless a context holds more."""
+
+CONSTRAINTS: Final = frozenset({"response_format", "structured_outputs", "text", "tools"})
+"""Fields that hold schemas, which are enforced."""
 
 NAME_SHOWN: Final = 100
 
@@ -84,6 +89,8 @@ def values(raws: Mapping[str, bytes], listed: frozenset[str], max_ids: int) -> d
                     400, f"{name}: lists and objects of a body have {MAX_VALUES} members together at most", param=name
                 )
             found[name] = msgspec.json.decode(raw)
+            if name in CONSTRAINTS:
+                _check_names(name, raw)
         except RecursionError as error:
             raise too_deep() from error
         except msgspec.ValidationError as error:
@@ -91,6 +98,18 @@ def values(raws: Mapping[str, bytes], listed: frozenset[str], max_ids: int) -> d
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise invalid_json(error) from error
     return found
+
+
+def _check_names(name: str, raw: bytes) -> None:
+    """Of a schema, each name says something of texts: which of two would count is a guess.
+
+    Raises:
+        ApiError: 400: an object has a name twice.
+    """
+    try:
+        json.loads(raw, object_pairs_hook=once_each)
+    except ValueError as error:
+        raise ApiError(400, f"{name}: {error}", param=name) from error
 
 
 def members(raw: bytes, limit: int) -> int:

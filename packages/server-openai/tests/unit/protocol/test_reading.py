@@ -11,6 +11,7 @@ from kernelet_server_openai.protocol.base import read_fields, skeleton_of
 from kernelet_server_openai.protocol.chat import ChatCompletionRequest
 from kernelet_server_openai.protocol.completions import CompletionRequest
 from kernelet_server_openai.protocol.errors import ApiError
+from kernelet_server_openai.protocol.reading import values
 from kernelet_server_openai.protocol.tokens import DetokenizeRequest
 
 MANY = reading.MAX_VALUES + 1
@@ -124,6 +125,15 @@ LARGE = {
 @pytest.mark.parametrize("case", LARGE)
 def test_too_much_is_refused_before_it_is_made(case, monkeypatch):
     wrong(*LARGE[case], monkeypatch)
+
+
+def test_an_object_of_a_schema_has_each_name_once():
+    raw = b'{"json": {"type": "integer", "type": "string"}}'
+    with pytest.raises(ApiError, match=r'^structured_outputs: an object has the name "type" twice') as caught:
+        values({"structured_outputs": raw}, frozenset(), 9)
+    assert (caught.value.status, caught.value.param) == (400, "structured_outputs")
+    assert values({"tools": b'[{"a": {"b": 1}}, {"a": 2}]'}, frozenset(), 9) == {"tools": [{"a": {"b": 1}}, {"a": 2}]}
+    assert values({"messages": b'[{"a": 1, "a": 2}]'}, frozenset(), 9) == {"messages": [{"a": 2}]}
 
 
 def test_two_fields_share_the_limit():
