@@ -74,6 +74,7 @@ class DigitWriter:
         self._grid = grid or Grid(0, 1, (), ())
         self._is_free = grid is None
         self._modulus = self._grid.modulus_at(0)
+        self._alike = self._grid.alike
         self._writer = rules
         self._rules: dict[object, Rule] = {}
         self._steps = 0
@@ -119,8 +120,11 @@ class DigitWriter:
     def _by_residue(self, residue: int, choice: range) -> dict[int, list[int]]:
         found: dict[int, list[int]] = {}
         for digit in choice:
-            found.setdefault((residue * 10 + digit) % self._modulus, []).append(digit)
+            found.setdefault(self._further(residue, digit), []).append(digit)
         return found
+
+    def _further(self, residue: int, digit: int) -> int:
+        return self._alike[(residue * 10 + digit) % self._modulus]
 
     def _whole(self, count: int, residue: int, low: str | None, high: str | None, tail: Tail) -> Expression:
         """So many further digits, from ``low`` to ``high`` (None: no bound), and what follows."""
@@ -137,7 +141,7 @@ class DigitWriter:
             way = (
                 lower if lower.strip("0") else None,
                 upper if upper.strip("9") else None,
-                (residue * 10 + digit) % self._modulus,
+                self._further(residue, digit),
             )
             ways.setdefault(way, []).append(digit)
         return any_of(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Final
 
 from kernelet.structured.schema.write.parts import UnwritableError
@@ -12,7 +14,11 @@ from kernelet.structured.schema.write.parts import UnwritableError
 OFF: Final = -1
 """Residue of what is no multiple of anything, whatever follows."""
 
-MAX_MODULUS: Final = 1000
+MAX_RESIDUES: Final = 240
+"""That have to be told apart."""
+
+MAX_MODULUS: Final = 100_000
+"""Residues that are compared to see which of them are alike."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,13 @@ class Grid:
     modulus: int
     multiples: tuple[int, ...]
     not_multiples: tuple[int, ...]
+
+    @property
+    def alike(self) -> Sequence[int]:
+        """By residue of whole digits, the first one that the same further digits make a number of the grid."""
+        if self.is_whole and len(self.multiples) == 1 and not self.not_multiples:
+            return alike(self.modulus)
+        return range(self.modulus_at(0))
 
     @property
     def is_whole(self) -> bool:
@@ -75,10 +88,33 @@ def grid_of(multiples: tuple[Fraction, ...], not_multiples: tuple[Fraction, ...]
     scaled = [int(one * 10**places) for one in ([] if wanted is None else [wanted])]
     avoided = sorted(int(one * 10**places) for one in others)
     grid = Grid(places, math.lcm(*scaled, *avoided), tuple(scaled), tuple(avoided))
-    if max(map(grid.modulus_at, range(places + 1))) > MAX_MODULUS:
+    if grid.modulus > MAX_MODULUS or max(_residues(grid)) > MAX_RESIDUES:
         given = ", ".join(decimal(one) for one in (*multiples, *not_multiples))
         raise UnwritableError(f"too many numbers have to be told apart to know multiples of {given}")
     return grid
+
+
+def _residues(grid: Grid) -> Iterator[int]:
+    """How many are told apart after so many places."""
+    yield len(set(grid.alike))
+    yield from map(grid.modulus_at, range(1, grid.places + 1))
+
+
+@cache
+def alike(modulus: int) -> tuple[int, ...]:
+    """By residue, the first one that is made a multiple by the same further digits.
+
+    Of so many digits that they are any number, that is decided by the residue behind as many zeros; of fewer ones, by
+    the one number that they may be.
+    """
+    counts = range(len(str(modulus - 1)) if modulus > 1 else 0)
+    first: dict[tuple[int, ...], int] = {}
+    found = []
+    for residue in range(modulus):
+        wanted = [-residue * 10**count % modulus for count in counts]
+        few = (one if one < 10**count else -1 for count, one in zip(counts, wanted, strict=True))
+        found.append(first.setdefault((*few, residue * 10 ** len(counts) % modulus), residue))
+    return tuple(found)
 
 
 def least_common(*values: Fraction) -> Fraction:

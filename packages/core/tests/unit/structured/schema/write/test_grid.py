@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelet.structured.schema.write.grid import OFF, decimal, decimal_places, grid_of, least_common
+from kernelet.structured.schema.write.grid import OFF, alike, decimal, decimal_places, grid_of, least_common
 from kernelet.structured.schema.write.parts import UnwritableError
 
 UNITS = st.builds(Fraction, st.sampled_from([1, 2, 3, 5, 7, 12, 25]), st.sampled_from([1, 10, 100]))
@@ -54,6 +54,21 @@ def test_no_multiple_of_anything_stays_so():
     grid = grid_of((), (Fraction(1),))
     assert grid.step(1, 0, 5) == OFF
     assert grid.accepts(1, OFF)
+
+
+@given(st.integers(1, 400), st.data())
+def test_residues_are_alike_whom_the_same_digits_make_multiples(modulus, data):
+    found = alike(modulus)
+    one, digits = data.draw(st.integers(0, modulus - 1)), data.draw(st.integers(0, 5))
+    further = {number for number in range(10**digits) if (one * 10**digits + number) % modulus == 0}
+    assert all((found[one] * 10**digits + number) % modulus == 0 for number in further)
+    assert found[found[one]] == found[one] <= one
+    assert (found[one] == 0) == (one == 0)
+
+
+@pytest.mark.parametrize("modulus, kinds", [(7, 7), (200, 4), (1000, 4), (360, 16), (86400, 141), (997, 997)])
+def test_few_residues_are_told_apart(modulus, kinds):
+    assert len(set(alike(modulus))) == kinds
 
 
 def test_too_many_residues_are_refused():
