@@ -67,8 +67,8 @@ def expected(spec: OptionSpec) -> str:
         return "one of " + ", ".join(spec.choices)
     if spec.minimum is None:
         return spec.kind.value
-    upper = "" if spec.maximum is None else f" and at most {spec.maximum:g}"
-    return f"{spec.kind.value} of at least {spec.minimum:g}{upper}"
+    upper = "" if spec.maximum is None else f" and at most {spec.maximum:.12g}"
+    return f"{spec.kind.value} of at least {spec.minimum:.12g}{upper}"
 
 
 def read_integer(value: object) -> int | None:

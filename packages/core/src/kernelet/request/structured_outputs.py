@@ -46,14 +46,14 @@ def check_structured_outputs(name: str, value: object) -> StructuredOutputsParam
             "whitespace_pattern is not supported: whitespace in JSON is what JSON allows, in runs of bounded length; "
             "leave it out, or say disable_any_whitespace",
         )
-    if params.json_object is not None and not boolean(f"{name}: json_object", params.json_object):
+    if params.json_object is not None and not _flag(name, "json_object", params.json_object):
         params = msgspec.structs.replace(params, json_object=None)
     given = [one for one in CONSTRAINTS if getattr(params, one) is not None]
     if len(given) != 1:
         got = "none" if not given else " and ".join(given)
         raise ParameterError(name, f"got {got}, expected exactly one of {', '.join(CONSTRAINTS)}")
     for flag, kinds in MEANT_FOR.items():
-        if boolean(f"{name}: {flag}", getattr(params, flag)) and given[0] not in kinds:
+        if _flag(name, flag, getattr(params, flag)) and given[0] not in kinds:
             raise ParameterError(
                 name, f"{flag} says nothing of {given[0]}: it is for {' and '.join(kinds)}; leave it out"
             )
@@ -61,6 +61,13 @@ def check_structured_outputs(name: str, value: object) -> StructuredOutputsParam
     if backend is not None and not (isinstance(backend, str) and backend):
         raise ParameterError(name, f"backend: got {shown(params.backend)}, expected the name of a grammar engine")
     return checked_constraint(name, given[0], params)
+
+
+def _flag(name: str, flag: str, value: object) -> bool:
+    try:
+        return boolean(flag, value)
+    except ParameterError as error:
+        raise ParameterError(name, str(error)) from None
 
 
 def from_mapping(name: str, value: Mapping[Any, Any]) -> StructuredOutputsParams:

@@ -111,7 +111,7 @@ def invalid(errors: Sequence[Any]) -> ApiError:
     first = errors[0]
     field, name = first["loc"][0], ".".join(map(str, first["loc"]))[:NAME_SHOWN]
     if first["type"] == "extra_forbidden":
-        return ApiError(400, f"{name}: nothing takes this field here: leave it out", param=name, code="unknown_field")
+        return reading.unknown_field(name)
     if first["type"] == "missing":
         return ApiError(400, f"{name}: is missing", param=name, code="missing_field")
     mine = [error for error in errors if error["loc"][0] == field]

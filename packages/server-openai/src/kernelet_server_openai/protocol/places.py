@@ -6,6 +6,7 @@ from typing import Any
 
 from kernelet.request.values import shown
 from kernelet_server_openai.protocol.errors import ApiError
+from kernelet_server_openai.protocol.reading import unknown_field
 
 
 def wrong(where: str, message: str) -> ApiError:
@@ -54,7 +55,4 @@ def only(value: dict[str, Any], known: frozenset[str], where: str) -> None:
     """
     for name, given in value.items():
         if name not in known and given is not None:
-            place = f"{where}.{name[:100]}"
-            raise ApiError(
-                400, f"{place}: nothing takes this field here: leave it out", param=place, code="unknown_field"
-            )
+            raise unknown_field(f"{where}.{name[:100]}")

@@ -28,6 +28,15 @@ MAX_QUOTES: Final = 8 * MAX_VALUES
 
 LIST = re.compile(rb"\s*+(\[[^\[\]]*+\])\s*+(?:,|\Z)")
 """A list without lists in it, in a list."""
+RENAMED: Final[Mapping[str, str]] = {
+    "guided_json": "structured_outputs.json",
+    "guided_regex": "structured_outputs.regex",
+    "guided_choice": "structured_outputs.choice",
+    "guided_grammar": "structured_outputs.grammar",
+    "guided_decoding_backend": "structured_outputs.backend",
+    "guided_whitespace_pattern": "structured_outputs.disable_any_whitespace",
+}
+"""Older names of other servers."""
 UNKNOWN = "Object contains unknown field `"
 
 
@@ -51,9 +60,7 @@ def split(fields: type[msgspec.Struct], body: bytes) -> dict[str, bytes]:
         if not str(error).startswith(UNKNOWN):
             raise ApiError(400, f"the body should be a JSON object: {lower(str(error))}") from error
         name = str(error).removeprefix(UNKNOWN)[:-1][:NAME_SHOWN]
-        raise ApiError(
-            400, f"{name}: nothing takes this field here: leave it out", param=name, code="unknown_field"
-        ) from error
+        raise unknown_field(name) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise invalid_json(error) from error
     given = ((name, getattr(found, name)) for name in fields.__struct_fields__)
@@ -151,6 +158,13 @@ def ids(name: str, raw: bytes, most: int) -> list[int]:
     if count > most:
         raise ApiError(400, f"{name}: got {count} token ids, {most} at most are taken", param=name)
     return msgspec.json.decode(raw, type=list[int])
+
+
+def unknown_field(name: str) -> ApiError:
+    """A 400 for a field that nothing takes."""
+    now = RENAMED.get(name)
+    advice = f"it is {now} now" if now else "leave it out"
+    return ApiError(400, f"{name}: nothing takes this field here: {advice}", param=name, code="unknown_field")
 
 
 def lower(text: str) -> str:

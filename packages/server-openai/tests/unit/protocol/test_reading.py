@@ -11,7 +11,7 @@ from kernelet_server_openai.protocol.base import read_fields, skeleton_of
 from kernelet_server_openai.protocol.chat import ChatCompletionRequest
 from kernelet_server_openai.protocol.completions import CompletionRequest
 from kernelet_server_openai.protocol.errors import ApiError
-from kernelet_server_openai.protocol.reading import values
+from kernelet_server_openai.protocol.reading import unknown_field, values
 from kernelet_server_openai.protocol.tokens import DetokenizeRequest
 
 MANY = reading.MAX_VALUES + 1
@@ -134,6 +134,12 @@ def test_an_object_of_a_schema_has_each_name_once():
     assert (caught.value.status, caught.value.param) == (400, "structured_outputs")
     assert values({"tools": b'[{"a": {"b": 1}}, {"a": 2}]'}, frozenset(), 9) == {"tools": [{"a": {"b": 1}}, {"a": 2}]}
     assert values({"messages": b'[{"a": 1, "a": 2}]'}, frozenset(), 9) == {"messages": [{"a": 2}]}
+
+
+def test_a_field_of_an_older_name_is_told_the_new_one():
+    error = unknown_field("guided_json")
+    assert str(error) == "guided_json: nothing takes this field here: it is structured_outputs.json now"
+    assert (error.status, error.param) == (400, "guided_json")
 
 
 def test_two_fields_share_the_limit():

@@ -140,6 +140,8 @@ def _read_character(reader: Reader, name: str, start: int, *, in_class: bool) ->
         return ord(letter) % 32
     elif name == "k":
         _refuse_reference(reader, start)
+    if name in {"A", "z", "Z"}:
+        reader.fail(f"\\{name} means nothing: ^ and $ are where the text begins and ends", start)
     if name.isascii() and name.isalnum():
         reader.fail(f"\\{name} means nothing", start)
     return ord(name)

@@ -161,7 +161,7 @@ class _Parser:
                 if not reader.until(">", start).isidentifier():
                     reader.fail("a group's name consists of letters, digits and _", start)
             elif not self._dialect.python:
-                reader.fail("no group begins like this", start)
+                reader.fail("no group begins like this: patterns of ECMA-262 hold no flags", start)
             elif reader.skip("#"):
                 reader.until(")", start)
                 return

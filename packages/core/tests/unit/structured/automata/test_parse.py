@@ -181,3 +181,12 @@ def test_patterns_from_the_field():
     assert letters("caña") and not letters("cana")
     quick = Matcher(parse_regex("(a|aa)*b"))
     assert quick("a" * 500 + "b") and not quick("a" * 500)
+
+
+@pytest.mark.parametrize(
+    "pattern, says",
+    [("(?i)abc", "patterns of ECMA-262 hold no flags"), (r"\Aabc\Z", r"\^ and \$ are where the text begins and ends")],
+)
+def test_what_other_dialects_have_is_told_apart(pattern, says):
+    with pytest.raises(InvalidConstraintError, match=f"character 1: .*{says}"):
+        parse_pattern(pattern)
