@@ -43,6 +43,8 @@ def quantize(options: argparse.Namespace, context: CommandContext) -> str:
     out = Path(options.out)
     plugins = context.plugins()
     owned = find_format(plugins, options.format)
+    if options.calibration is not None and not owned.offer.calibrated:
+        raise ConfigError(f"--calibration: the format {options.format} looks at no text: leave it out")
     quantizer = make_quantizer(plugins, owned, options.option)
     check_free(out)
     excluded = patterns([entry for text in options.exclude for entry in text.split(",") if entry.strip()])

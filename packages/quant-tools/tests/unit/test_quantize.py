@@ -46,6 +46,12 @@ def test_calibrated_formats_get_the_text(run, llama, tmp_path, text_file):
     assert json.loads((tmp_path / "out/config.json").read_text())["quantization_config"]["quant_method"] == "plain4"
 
 
+def test_a_text_for_a_format_that_looks_at_none(run, llama, tmp_path, text_file):
+    with pytest.raises(ConfigError, match=r"^--calibration: the format plain looks at no text: leave it out"):
+        run(llama, "plain", tmp_path / "out", "--calibration", text_file)
+    assert not (tmp_path / "out").exists()
+
+
 def test_files_are_cut_at_a_size(run, qwen, tmp_path):
     run(qwen, "plain", tmp_path / "out", "--set", "quant-tools.shard_mb=1")
     single = safetensors.torch.load_file(tmp_path / "out" / "model.safetensors")

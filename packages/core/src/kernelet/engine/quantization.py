@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from kernelet.contracts.quant import QuantOffer
 from kernelet.errors import ConfigError, SelectionError, UnsupportedModelError
 
 KEY = "quantization_config"
+PART_OF_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+"""What may stand in the name of a distribution."""
 
 FindMethod = Callable[[str], Choice[QuantOffer]]
 """The offer of a name; raises SelectionError, which lists what there is."""
@@ -91,16 +94,17 @@ def choose_quantization(named: str | None, said: Mapping[str, Any] | None, find:
         return _reader(named, find(named).chosen.offer)
     if not isinstance(method, str):
         raise UnsupportedModelError(f"quant_method in config.json is {method!r}, expected a text")
-    return _of_checkpoint(named, method, find)
+    return _of_checkpoint(named, method.lower(), find)
 
 
 def _of_checkpoint(named: str | None, method: str, find: FindMethod) -> str:
     try:
         offer = find(method).chosen.offer
     except SelectionError as error:
+        by_convention = f"kernelet-quant-{method.replace('_', '-')}, or " if PART_OF_NAME.fullmatch(method) else ""
         raise SelectionError(
             f"The checkpoint's weights are quantized with {method!r}, which no plugin that runs here reads: install "
-            f"kernelet-quant-{method.lower().replace('_', '-')}, or a package that names {method!r}. {error}"
+            f"{by_convention}a package that names {method!r}. {error}"
         ) from error
     if named is not None and named not in {offer.name, *offer.names}:
         raise ConfigError(
