@@ -24,6 +24,7 @@ import torch
 from _pytest.runner import runtestprotocol
 
 INTERPRET = "TRITON_INTERPRET"
+_COLLECTING = pytest.MonkeyPatch()
 
 
 @pytest.fixture(scope="session")
@@ -39,12 +40,12 @@ def some_device() -> Iterator[Any]:
 
 def interpret() -> None:
     """Kernels that are imported until the end of the collection are interpreted, rightly."""
-    os.environ[INTERPRET] = "1"
+    _COLLECTING.setenv(INTERPRET, "1")
     importlib.import_module("kernelet_device_triton.interpreter").repair()
 
 
 def pytest_collection_finish() -> None:
-    os.environ.pop(INTERPRET, None)  # it is not for tests of others
+    _COLLECTING.undo()  # it is not for tests of others
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +77,7 @@ def suites_in_ci(conftest: str, *names: str) -> Callable[[list[pytest.Item]], No
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """A bad pointer kills its test alone; workers of pytest-xdist are such processes already, and are replaced."""
-    if "PYTEST_XDIST_WORKER" in os.environ or "interpreted" not in getattr(item, "fixturenames", []):
+    if hasattr(item.config, "workerinput") or "interpreted" not in getattr(item, "fixturenames", []):
         return None  # this hook is asked about the tests of others too
     run_in_child(item)
     item.session._setupstate.teardown_exact(nextitem)  # noqa: SLF001 - of what earlier tests left for this one

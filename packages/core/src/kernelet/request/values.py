@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import numbers
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, SupportsInt, TypeGuard
 
@@ -159,3 +161,16 @@ def token_ids(name: str, value: object, vocab_size: int, limit: int) -> tuple[in
 def unique(values: Iterable[int]) -> tuple[int, ...]:
     """Each value once, in the order of its first appearance."""
     return tuple(dict.fromkeys(values))
+
+
+def once_each(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object none of whose names comes twice: which of the two counts would be a guess.
+
+    Raises:
+        ValueError: one does.
+    """
+    found = dict(members)
+    if len(found) < len(members):
+        twice = next(name for name, count in Counter(name for name, _ in members).items() if count > 1)
+        raise ValueError(f"an object has the name {json.dumps(twice, ensure_ascii=False)[:100]} twice")
+    return found

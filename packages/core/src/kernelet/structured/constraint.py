@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +11,7 @@ import msgspec
 
 from kernelet.config import StructuredConfig
 from kernelet.contracts.sampling import StructuredOutputsParams
+from kernelet.request.values import once_each
 from kernelet.structured.limits import check_text, check_value
 from kernelet.structured.refusal import InvalidConstraintError
 
@@ -139,19 +139,6 @@ def parsed(constraint: Constraint) -> Any:
         raise InvalidConstraintError(f"{constraint.kind}: is no JSON: {error}") from None
     except RecursionError:
         raise InvalidConstraintError(f"{constraint.kind}: is nested too deep") from None
-
-
-def once_each(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object none of whose names comes twice: which of the two counts would be a guess.
-
-    Raises:
-        ValueError: one does.
-    """
-    found = dict(members)
-    if len(found) < len(members):
-        twice = next(name for name, count in Counter(name for name, _ in members).items() if count > 1)
-        raise ValueError(f"an object has the name {json.dumps(twice, ensure_ascii=False)[:100]} twice")
-    return found
 
 
 def no_constant(name: str) -> None:

@@ -117,3 +117,9 @@ def test_a_huge_or_broken_value_is_shown_shortly():
 
     assert len(values.shown("x" * 10_000)) < 100
     assert values.shown(Broken()) == "... (Broken)"
+
+
+def test_an_object_has_each_name_once():
+    assert values.once_each([("a", 1), ("b", 1)]) == {"a": 1, "b": 1}
+    with pytest.raises(ValueError, match=r'^an object has the name "ä" twice$'):
+        values.once_each([("ä", 1), ("b", 1), ("ä", 1)])

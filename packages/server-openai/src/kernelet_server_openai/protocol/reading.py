@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from kernelet.structured.constraint import once_each
+from kernelet.request.values import once_each
 from kernelet_server_openai.protocol.errors import ApiError
 
 MAX_VALUES: Final = 32_768
