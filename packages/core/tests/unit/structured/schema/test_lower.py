@@ -38,7 +38,8 @@ def compare(schema, random, count):
     validator = jsonschema.Draft202012Validator(schema)
     for text in written.samples(random, count):
         value = json.loads(text)
-        assert "\n" in text or judged(validator, value) in {True, None}, (schema, text)
+        is_odd = r"\n" in json.dumps(value)  # Python's $ stands before a line feed at the end as well
+        assert is_odd or judged(validator, value) in {True, None}, (schema, text)
     values = [*list(constants(schema))[:count], *(random_value(random, 1 + index % 2) for index in range(count))]
     for value in values:
         if (is_valid := judged(validator, value)) is not None:
