@@ -58,9 +58,23 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def pack(out: Path, pythons: Sequence[str]) -> None:
-    """Writes the bundle."""
-    if out.exists():
-        shutil.rmtree(out)
+    """Writes the bundle, in the place of an older one.
+
+    Raises:
+        SystemExit: there is something else.
+    """
+    if out.exists() and not (out.is_dir() and ((out / "gpubench").is_dir() or not any(out.iterdir()))):
+        sys.exit(f"--out {out}: it is there, and no bundle: name another folder")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".gpu-bundle-", dir=out.parent) as name:
+        made = Path(name) / out.name
+        _pack(made, pythons)
+        if out.exists():
+            shutil.rmtree(out)
+        made.rename(out)
+
+
+def _pack(out: Path, pythons: Sequence[str]) -> None:
     shutil.copytree(ROOT / "benchmarks" / "gpu", out, ignore=shutil.ignore_patterns("__pycache__"))
     with tempfile.TemporaryDirectory(prefix="gpu-bundle-") as name:
         wheels = Path(name)

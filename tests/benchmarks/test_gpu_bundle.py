@@ -79,6 +79,38 @@ def test_what_is_not_reached_is_named(suite, monkeypatch):
     assert (names, found["outcomes"]) == (["test_right[1]", "test_right[2]"], {})
 
 
+def test_a_kernel_that_hangs_fails_its_test_and_hides_no_other(suite, tmp_path, monkeypatch):
+    hangs = "import os, time\n\nclass TestKernels:\n    def test_hangs(self): time.sleep(600)\n"
+    (tmp_path / "acme_conformance.py").write_text(hangs + "    def test_bad_pointer(self): os._exit(139)\n")
+    monkeypatch.setattr(checking, "GRACE", 0.5)
+    found = checking.check(suite, time.monotonic() + 6, "", 2)
+    said = {name.rpartition("::")[2]: (one["outcome"], one["message"][:10]) for name, one in found["outcomes"].items()}
+    assert said == {"test_hangs": ("died", "it did not"), "test_bad_pointer": ("died", "status 139")}
+    assert report.status({"check": found}) == 1
+
+
+def test_no_test_at_all_is_an_error(suite):
+    found = checking.check(suite, time.monotonic() + 60, "no_such_thing", 1)
+    assert found["errors"] == ["no test matches 'no_such_thing'"]
+
+
+def test_only_a_bundle_is_replaced(tmp_path, monkeypatch):
+    def packs(out, _pythons):
+        (out / "gpubench").mkdir(parents=True)
+
+    monkeypatch.setattr(gpu_bundle, "_pack", packs)
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("x")
+    with pytest.raises(SystemExit, match="it is there, and no bundle: name another folder"):
+        gpu_bundle.pack(mine, ["3.11"])
+    assert (mine / "thesis.txt").exists()
+    for _ in range(2):
+        gpu_bundle.pack(tmp_path / "new", ["3.11"])
+    assert [one.name for one in (tmp_path / "new").iterdir()] == ["gpubench"]
+    assert sorted(one.name for one in tmp_path.iterdir() if one.name[0] == ".") == []
+
+
 def test_a_suite_that_cannot_be_imported_fails(suite, tmp_path):
     (tmp_path / "acme_conformance.py").write_text("import no_such_module")
     (outcome,) = checking.check(suite, time.monotonic() + 60, "", 1)["outcomes"].values()

@@ -6,6 +6,7 @@ import argparse
 import faulthandler
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -13,6 +14,9 @@ from pathlib import Path
 PARTS = ("check", "attention", "products", "step")
 CHECK_SHARE = 0.45
 """Of the time, where there is something to measure too."""
+
+LEAST = 30.0
+"""Seconds in which something is seen."""
 
 SPARE = 10.0
 """Seconds that are left for what cannot be interrupted."""
@@ -26,7 +30,16 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--select", default="", help="an expression of pytest -k: which tests of the check")
     parser.add_argument("--processes", type=int, default=0, help="of the check; 0: half the cores, at most 8")
     parser.add_argument("--json", type=Path, default=Path("gpu-results.json"), help="where results go: %(default)s")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.seconds < LEAST:
+        parser.error(f"--seconds {args.seconds:g}: expected at least {LEAST:g}")
+    if args.processes < 0:
+        parser.error(f"--processes {args.processes}: expected at least 0")
+    try:
+        args.json.touch()
+    except OSError as error:
+        parser.error(f"--json {args.json}: it cannot be written: {error.strerror}")
+    return args
 
 
 def save(path: Path, results: dict[str, object], started: float) -> None:
@@ -38,6 +51,7 @@ def save(path: Path, results: dict[str, object], started: float) -> None:
 def main() -> int:
     started = time.monotonic()
     args = arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # and what runs is ended
     faulthandler.dump_traceback_later(args.seconds, exit=True)  # of a kernel that never ends
     parts = args.parts.split(",")
     if unknown := set(parts) - set(PARTS):

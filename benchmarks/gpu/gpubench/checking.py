@@ -39,17 +39,22 @@ def check(here: Machine, until: float, select: str, processes: int) -> dict[str,
     with tempfile.TemporaryDirectory(prefix="gpubench-") as name:
         folder = Path(name)
         suites = modules(here)
-        running = [_Shard(folder, index, count, select, until, suites) for index in range(count)]
-        while any(shard.step() for shard in running) and time.monotonic() < until + GRACE:
-            time.sleep(0.2)
-        for shard in running:
-            shard.stop()
+        running: list[_Shard] = []
+        try:
+            running += [_Shard(folder, index, count, select, until, suites) for index in range(count)]
+            while sum(shard.step() for shard in running) and time.monotonic() < until + GRACE:
+                time.sleep(0.2)
+        finally:
+            for shard in running:
+                shard.stop()
         outcomes: dict[str, Any] = {}
         collected: set[str] = set()
         for shard in running:
             outcomes.update(shard.outcomes())
             collected.update(shard.collected())
         errors = [text for shard in running for text in shard.errors]
+        if not collected and not errors:
+            errors.append(f"no test matches {select!r}" if select else "no test was found")
     return {
         "modules": suites,
         "outcomes": outcomes,
@@ -74,6 +79,7 @@ class _Shard:
         }
         self._select, self._until, self._suites = select, until, suites
         self.errors: list[str] = []
+        self._is_over = False
         self._process = self._start()
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -88,22 +94,26 @@ class _Shard:
     def step(self) -> bool:
         """Whether there is more to come; a process that died in a test is followed by another."""
         status = self._process.poll()
-        if status is None:
-            return True
-        begun = [record for record in self._records() if record["outcome"] == "begun"]
-        ended = {record["name"] for record in self._records() if record["outcome"] != "begun"}
-        died = [record["name"] for record in begun if record["name"] not in ended]
+        if self._is_over or status is None:
+            return not self._is_over
         text = self._log.read_text(errors="replace")[-1500:]
+        died = self._end_begun(f"status {status}: {text[-300:]}")
         if not self._names.exists():
             self.errors.append(f"pytest ended with {status}: {text}")
-            return False
-        if died:
-            for name in died:
-                self._append({"name": name, "outcome": "died", "message": f"status {status}: {text[-300:]}"})
-        if time.monotonic() < self._until and (died or self._poisoned()):
+        elif time.monotonic() < self._until and (died or self._poisoned()):
             self._process = self._start()
             return True
+        self._is_over = True
         return False
+
+    def _end_begun(self, message: str) -> bool:
+        """Tests that were begun and never ended have died with their process; whether there are some."""
+        records = self._records()
+        ended = {record["name"] for record in records if record["outcome"] != "begun"}
+        died = [one["name"] for one in records if one["outcome"] == "begun" and one["name"] not in ended]
+        for name in died:
+            self._append({"name": name, "outcome": "died", "message": message})
+        return bool(died)
 
     def _poisoned(self) -> bool:
         """The last test left the device unusable for its process."""
@@ -111,9 +121,12 @@ class _Shard:
         return bool(records) and records[-1]["outcome"] == "poisoned"
 
     def stop(self) -> None:
-        if self._process.poll() is None:
-            self._process.kill()
+        """Ends it; a test in which it still is has not ended in time."""
+        is_running = self._process.poll() is None
+        self._process.kill()
         self._process.wait()
+        if is_running:
+            self._end_begun("it did not end in time")
 
     def _append(self, record: dict[str, str]) -> None:
         with self._results.open("a") as file:
