@@ -7,8 +7,10 @@ import os
 import sys
 from pathlib import Path
 
+from kernelet.errors import ConfigError
 from kernelet_device_triton.aot.cases import installed
 from kernelet_device_triton.aot.report import page, rows, section, sections
+from kernelet_device_triton.interpreter import interpreting
 from kernelet_device_triton.targets import REPORTED, TARGETS
 
 
@@ -22,8 +24,18 @@ def main() -> int:
     options = parser.parse_args()
     if options.write and options.target:
         parser.error("the report is of all targets: leave out --target or --write")
+    if options.jobs < 1:
+        parser.error(f"--jobs {options.jobs}: expected at least 1")
+    if options.write and not options.write.parent.is_dir():
+        parser.error(f"--write {options.write}: there is no folder {options.write.parent}")
+    if interpreting():
+        parser.error("TRITON_INTERPRET is set: kernels are interpreted then, and not compiled; unset it")
+    try:
+        packages = installed(options.package)
+    except ConfigError as error:
+        parser.error(str(error))
     failed = False
-    for kernels in installed(options.package):
+    for kernels in packages:
         if options.write and kernels.digest in _written(options.write).get(kernels.package, ""):
             sys.stdout.write(f"{kernels.package} is up to date\n")
             continue

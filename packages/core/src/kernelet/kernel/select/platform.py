@@ -70,10 +70,11 @@ def named_platform(
     if probed.failure:
         raise _failed(probed) from probed.failure.error
     if probed.state is State.DECLINED:
-        others = ", ".join(o.offer.name for o in offers if o is not owned) or "none"
+        others = [probe(one, load) for one in offers if one is not owned]
+        free = ", ".join(one.owned.offer.name for one in others if one.state is State.ACTIVE) or "none"
         raise SelectionError(
             f"Platform {name!r} was named and is not available: {probed.reason}. "
-            f"No other takes its place unasked; there are: {others}."
+            f"No other takes its place unasked; available are: {free}."
         )
     refused = {o.offer.name: f"{name} was named" for o in offers if o is not owned}
     return Choice(chosen=owned, reason=f"named; {probed.reason}", refused=refused)
