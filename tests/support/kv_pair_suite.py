@@ -29,8 +29,9 @@ class PairSuite:
     connector = ""
 
     @pytest.fixture(scope="class")
-    def pair(self, tmp_path_factory):
-        with closing(Pair(tmp_path_factory.mktemp("pair"), self.connector)) as made:
+    @classmethod
+    def pair(cls, tmp_path_factory):
+        with closing(Pair(tmp_path_factory.mktemp("pair"), cls.connector)) as made:
             yield made
 
     def test_the_demo_model_says_the_same_also_when_requests_are_aborted_and_the_other_is_gone(self, tmp_path):
