@@ -9,14 +9,13 @@ python benchmarks/structured/jump_forward.py [--model smollm2-135m] [--engine xg
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any
 
 from cases import NUMBER, record
+from command import engine_options, parser_of, show
 
 from kernelet import LLM, SamplingParams
 from kernelet.contracts.sampling import StructuredOutputsParams
@@ -66,21 +65,10 @@ def compare(engines: dict[str, LLM], requests: int, compact: bool, engine: str, 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="smollm2-135m")
-    parser.add_argument("--engine", default="xgrammar")
-    parser.add_argument("--dtype", default="bfloat16")
-    parser.add_argument("--threads", type=int, default=1)
+    parser = parser_of(__doc__)
     parser.add_argument("--requests", type=int, nargs="+", default=[1, 16])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    options: dict[str, Any] = {
-        "dtype": given.dtype,
-        "set": {"platform-cpu": {"threads": given.threads}},
-        "max_num_seqs": max(given.requests),
-        "enable_prefix_caching": False,
-    }
+    options = engine_options(given, max(given.requests))
     with ExitStack() as stack:
         engines = {
             name: stack.enter_context(LLM(given.model, structured_jump_forward=jump, **options))
@@ -93,13 +81,7 @@ def main() -> None:
             for requests in given.requests
             for compact in (True, False)
         }
-    if given.json:
-        print(json.dumps(found, indent=1))
-        return
-    for name, values in found.items():
-        print(name)
-        for what, value in values.items():
-            print(f"  {what}: {value:.2f}")
+    show(found, as_json=given.json)
 
 
 if __name__ == "__main__":

@@ -13,10 +13,8 @@ python benchmarks/structured/throughput.py [--model smollm2-135m] [--engine xgra
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import itertools
-import json
 import statistics
 import time
 from collections.abc import Sequence
@@ -24,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from cases import CASES, record
+from command import engine_options, parser_of, show
 
 from kernelet import LLM, SamplingParams
 from kernelet.contracts.sampling import StructuredOutputsParams
@@ -155,24 +154,12 @@ async def compilation(model: str, engine: str, options: dict[str, Any], rounds: 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="smollm2-135m")
-    parser.add_argument("--engine", default="xgrammar")
+    parser = parser_of(__doc__)
     parser.add_argument("--slow", default="outlines", help="the engine that compiles for seconds")
-    parser.add_argument("--dtype", default="bfloat16")
-    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--tokens", type=int, default=64)
-    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", nargs="+", default=["loss", "first", "compile"])
-    parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    options = {
-        "dtype": given.dtype,
-        "set": {"platform-cpu": {"threads": given.threads}},
-        "max_num_seqs": 2 * HALF,
-        "enable_prefix_caching": False,
-        "structured_compile_timeout": 120,
-    }
+    options = engine_options(given, 2 * HALF) | {"structured_compile_timeout": 120}
     found: dict[str, dict[str, float]] = {}
     if {"loss", "first"} & set(given.only):
         with LLM(given.model, **options) as llm:
@@ -182,13 +169,7 @@ def main() -> None:
                 found["first token, ms"] = first_token(llm, given.engine, given.rounds)
     if "compile" in given.only:
         found["compilation"] = asyncio.run(compilation(given.model, given.slow, options, min(2, given.rounds)))
-    if given.json:
-        print(json.dumps(found, indent=1))
-        return
-    for name, values in found.items():
-        print(name)
-        for what, value in values.items():
-            print(f"  {what}: {value:.2f}")
+    show(found, as_json=given.json)
 
 
 if __name__ == "__main__":
