@@ -14,11 +14,6 @@ if TYPE_CHECKING:
     from llguidance import LLMatcher
 
 
-def num_words(num_tokens: int) -> int:
-    """Words of the library's masks, which have room for its own stop token too."""
-    return -(-(num_tokens + 1) // 32)
-
-
 class GuidanceAnswer(Grammar):
     """A matcher of the library, which never sees a stop token."""
 
@@ -26,7 +21,7 @@ class GuidanceAnswer(Grammar):
         self._matcher = matcher
         self._allowed = allowed
         self._token_bytes = token_bytes
-        self._words = num_words(len(token_bytes))
+        self._words = -(-(len(token_bytes) + 1) // 32)
 
     def accept(self, token_ids: Sequence[int]) -> bool:
         accepted = self._advance(token_ids)
@@ -48,6 +43,7 @@ class GuidanceAnswer(Grammar):
         return GuidanceAnswer(self._matcher.deep_copy(), self._allowed, self._token_bytes)
 
     def fill_mask(self, row: NDArray[np.int32]) -> None:
+        # the library's row holds its own stop token too, for which there may be no room
         mask = row if len(row) == self._words else np.empty(self._words, np.int32)
         self._matcher.unsafe_compute_mask_ptr(mask.ctypes.data, mask.nbytes)
         if self._matcher.is_error():

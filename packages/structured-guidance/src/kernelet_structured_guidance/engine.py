@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from kernelet.contracts.offer import Settings
 from kernelet.contracts.structured import CompiledGrammar, Grammar, GrammarEngine, GrammarRules, TokenVocabulary
-from kernelet_structured_guidance.answer import GuidanceAnswer, num_words
+from kernelet_structured_guidance.answer import GuidanceAnswer
 from kernelet_structured_guidance.tokens import Tokens, allowed_row
 from kernelet_structured_guidance.write import lark_of
 
@@ -47,8 +48,6 @@ class GuidanceEngine(GrammarEngine):
         super().__init__(settings, vocabulary)
         self._tokenizer = LLTokenizer(Tokens(vocabulary))  # type: ignore[arg-type]  # it asks for attributes only
         self._allowed = allowed_row(vocabulary)
-        known = {text: token for token, text in reversed(tuple(enumerate(vocabulary.token_bytes))) if len(text) == 1}
-        self._begins = [known[bytes([byte])] for byte in BEGINS if bytes([byte]) in known]
 
     def compile(self, rules: GrammarRules) -> bytes:
         try:
@@ -65,20 +64,34 @@ class GuidanceEngine(GrammarEngine):
 
     def _walk(self, matcher: LLMatcher) -> None:
         """Masks of a text that begins whatever can begin: some grammars compile, and reach the limits in use."""
-        row = np.empty(num_words(len(self.vocabulary.token_bytes)), np.int32)
-        for _ in range(STEPS):
-            matcher.unsafe_compute_mask_ptr(row.ctypes.data, row.nbytes)
-            chosen = next((token for token in self._begins if row[token // 32] >> token % 32 & 1), None)
-            if chosen is None or not matcher.try_consume_tokens([chosen]):
-                break
-        if matcher.is_error():
-            raise ValueError(f"guidance cannot compute its masks: {PLACE.sub('', matcher.get_error().splitlines()[0])}")
+        answer = GuidanceAnswer(matcher, self._allowed, self.vocabulary.token_bytes)
+        row = np.empty_like(self._allowed)
+        try:
+            for _ in range(STEPS):
+                answer.fill_mask(row)
+                chosen = next((token for token in self._begins if row[token // 32] >> token % 32 & 1), None)
+                if chosen is None or not answer.accept([chosen]):
+                    return
+        except RuntimeError:
+            raise ValueError(f"guidance cannot compute its masks: {_said(matcher)}") from None
+
+    @cached_property
+    def _begins(self) -> list[int]:
+        """Tokens in the order in which a walk takes them; only who compiles needs them."""
+        texts = tuple(enumerate(self.vocabulary.token_bytes))
+        known = {text: token for token, text in reversed(texts) if len(text) == 1}
+        return [known[bytes([byte])] for byte in BEGINS if bytes([byte]) in known]
 
     def _matcher(self, text: str) -> LLMatcher:
         matcher = LLMatcher(self._tokenizer, text, log_level=0, limits=LLParserLimits(**LIMITS))
         if matcher.is_error():
-            raise ValueError(f"guidance cannot compile it: {PLACE.sub('', matcher.get_error().splitlines()[0])}")
+            raise ValueError(f"guidance cannot compile it: {_said(matcher)}")
         return matcher
+
+
+def _said(matcher: LLMatcher) -> str:
+    """The library's error in a line."""
+    return PLACE.sub("", matcher.get_error().splitlines()[0])
 
 
 class GuidanceCompiled(CompiledGrammar):
