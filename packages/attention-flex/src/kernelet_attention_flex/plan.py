@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -55,27 +54,32 @@ def plan_step(batch: AttentionBatch, spec: AttentionSpec, device: torch.device, 
         blocks: Masks say which blocks nobody sees.
     """
     counts = np.diff(batch.query_start_loc).astype(np.int64)
-    _, sizes = np.frexp(_seen(batch, spec, counts).astype(np.float64))  # powers of two: at most half of keys is padding
+    lengths = batch.seq_lens.astype(np.int64)
+    seen = lengths if spec.window is None else np.minimum(lengths, counts + spec.window - 1)
+    _, sizes = np.frexp(seen.astype(np.float64))  # powers of two: at most half of the keys is padding
     kinds = np.unique(np.stack((counts, sizes), 1)[counts > 0], axis=0)
     groups = tuple(
-        _group(batch, spec, np.flatnonzero((counts == count) & (sizes == size)), int(count), device, blocks=blocks)
+        _group(batch, spec, rows, int(count), seen[rows], device, blocks=blocks)
         for count, size in kinds
+        for rows in [np.flatnonzero((counts == count) & (sizes == size))]
     )
     return StepMetadata(slots=torch.from_numpy(batch.slot_mapping).to(device), groups=groups)
 
 
-def _seen(batch: AttentionBatch, spec: AttentionSpec, counts: Ints | int, rows: Any = slice(None)) -> Ints:
-    """Keys that tokens of a request see."""
-    lengths: Ints = batch.seq_lens[rows].astype(np.int64)
-    return lengths if spec.window is None else np.minimum(lengths, counts + spec.window - 1)
-
-
 def _group(
-    batch: AttentionBatch, spec: AttentionSpec, rows: Ints, count: int, device: torch.device, *, blocks: bool
+    batch: AttentionBatch,
+    spec: AttentionSpec,
+    rows: Ints,
+    count: int,
+    seen: Ints,
+    device: torch.device,
+    *,
+    blocks: bool,
 ) -> Group:
+    """Of requests ``rows``, each with ``count`` tokens, which see ``seen`` keys."""
     lengths = batch.seq_lens[rows].astype(np.int64)
-    first = lengths - _seen(batch, spec, count, rows)
-    positions = first[:, None] + np.arange((lengths - first).max())
+    first = lengths - seen
+    positions = first[:, None] + np.arange(seen.max())
     inside = positions < lengths[:, None]
     pages, offsets = np.divmod(np.where(inside, positions, 0), spec.block_size)
     table = batch.block_table[rows].astype(np.int64)
