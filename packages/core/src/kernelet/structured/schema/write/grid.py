@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import lru_cache
 from typing import Final
 
 from kernelet.structured.schema.write.parts import UnwritableError
@@ -100,7 +100,7 @@ def _residues(grid: Grid) -> Iterator[int]:
     yield from map(grid.modulus_at, range(1, grid.places + 1))
 
 
-@cache
+@lru_cache(maxsize=8)  # strangers choose what is asked
 def alike(modulus: int) -> tuple[int, ...]:
     """By residue, the first one that is made a multiple by the same further digits.
 
