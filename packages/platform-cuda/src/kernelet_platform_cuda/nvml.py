@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from kernelet.config import env
+from kernelet.config.host_memory import available_memory
 from kernelet.errors import ConfigError
 from kernelet_device_torch.visible import visible
 
@@ -156,11 +156,11 @@ def _is_divided(nvml: Any, handle: Any) -> bool:
 
 
 def _memory(nvml: Any, handle: Any) -> int:
-    """Bytes; those of the host, which a GPU shares that has none of its own."""
+    """Bytes; what the host has left, which a GPU shares that has none of its own."""
     try:
         return int(nvml.nvmlDeviceGetMemoryInfo(handle).total)
     except nvml.NVMLError_NotSupported:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return available_memory().bytes
 
 
 def _multiprocessors(nvml: Any, handle: Any, compute_capability: tuple[int, int]) -> int:
