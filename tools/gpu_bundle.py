@@ -63,7 +63,7 @@ def pack(out: Path, pythons: Sequence[str]) -> None:
     Raises:
         SystemExit: there is something else.
     """
-    if out.exists() and not (out.is_dir() and ((out / "gpubench").is_dir() or not any(out.iterdir()))):
+    if out.exists() and not (out.is_dir() and (is_bundle(out) or not any(out.iterdir()))):
         sys.exit(f"--out {out}: it is there, and no bundle: name another folder")
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".gpu-bundle-", dir=out.parent) as name:
@@ -72,6 +72,11 @@ def pack(out: Path, pythons: Sequence[str]) -> None:
         if out.exists():
             shutil.rmtree(out)
         made.rename(out)
+
+
+def is_bundle(folder: Path) -> bool:
+    """The sources of a bundle, with the packages beside them that only a bundle has."""
+    return (folder / "gpubench").is_dir() and (folder / "site").is_dir()
 
 
 def _pack(out: Path, pythons: Sequence[str]) -> None:

@@ -96,7 +96,8 @@ def test_no_test_at_all_is_an_error(suite):
 
 def test_only_a_bundle_is_replaced(tmp_path, monkeypatch):
     def packs(out, _pythons):
-        (out / "gpubench").mkdir(parents=True)
+        for name in ("gpubench", "site"):
+            (out / name).mkdir(parents=True)
 
     monkeypatch.setattr(gpu_bundle, "_pack", packs)
     mine = tmp_path / "mine"
@@ -105,9 +106,13 @@ def test_only_a_bundle_is_replaced(tmp_path, monkeypatch):
     with pytest.raises(SystemExit, match="it is there, and no bundle: name another folder"):
         gpu_bundle.pack(mine, ["3.11"])
     assert (mine / "thesis.txt").exists()
+    sources = tmp_path / "sources"
+    (sources / "gpubench").mkdir(parents=True)
+    with pytest.raises(SystemExit, match="it is there, and no bundle"):
+        gpu_bundle.pack(sources, ["3.11"])
     for _ in range(2):
         gpu_bundle.pack(tmp_path / "new", ["3.11"])
-    assert [one.name for one in (tmp_path / "new").iterdir()] == ["gpubench"]
+    assert sorted(one.name for one in (tmp_path / "new").iterdir()) == ["gpubench", "site"]
     assert sorted(one.name for one in tmp_path.iterdir() if one.name[0] == ".") == []
 
 

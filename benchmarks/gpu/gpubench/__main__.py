@@ -33,6 +33,8 @@ def arguments() -> argparse.Namespace:
     args = parser.parse_args()
     if args.seconds < LEAST:
         parser.error(f"--seconds {args.seconds:g}: expected at least {LEAST:g}")
+    if unknown := set(args.parts.split(",")) - set(PARTS):
+        parser.error(f"--parts: there is no {', '.join(sorted(unknown))}; choose of {', '.join(PARTS)}")
     if args.processes < 0:
         parser.error(f"--processes {args.processes}: expected at least 0")
     try:
@@ -54,8 +56,6 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # and what runs is ended
     faulthandler.dump_traceback_later(args.seconds, exit=True)  # of a kernel that never ends
     parts = args.parts.split(",")
-    if unknown := set(parts) - set(PARTS):
-        sys.exit(f"--parts: there is no {', '.join(sorted(unknown))}; choose of {', '.join(PARTS)}")
     if args.device == "interpreter":
         os.environ["TRITON_INTERPRET"], os.environ["CUDA_VISIBLE_DEVICES"] = "1", ""
     from gpubench import attention, checking, machine, products, report, step

@@ -42,6 +42,7 @@ def check(here: Machine, until: float, select: str, processes: int) -> dict[str,
         running: list[_Shard] = []
         try:
             running += [_Shard(folder, index, count, select, until, suites) for index in range(count)]
+            # a sum, and not `any`: each has to take its step
             while sum(shard.step() for shard in running) and time.monotonic() < until + GRACE:
                 time.sleep(0.2)
         finally:
