@@ -9,16 +9,20 @@ from types import SimpleNamespace
 
 import pytest
 
+from kernelet.config import PluginsConfig
 from kernelet.contracts.executor import SchedulerOffer, SchedulingPolicy
-from kernelet.contracts.lifecycle import ConfigChange
+from kernelet.contracts.lifecycle import ConfigChange, PluginOptions, ProcessRole
 from kernelet.contracts.model import ModelSourceOffer
+from kernelet.contracts.offer import Option
 from kernelet.contracts.sampling import SamplingParams
 from kernelet.contracts.stats import StatLoggerOffer
+from kernelet.contracts.structured import GrammarEngineOffer
 from kernelet.engine.bootstrap import (
     Once,
     boot_kernel,
     configure_engine,
     find_model,
+    helper_plugins,
     start,
     start_engine,
     take_objects,
@@ -37,6 +41,7 @@ from kernelet.errors import (
     UnsupportedModelError,
 )
 from kernelet.hookspecs import hookimpl
+from kernelet.kernel import Kernel, Manifest
 from kernelet.testing.null.model import null_config, write_model
 from kernelet.testing.null.plugin import NullPlugin
 
@@ -252,6 +257,24 @@ def test_plugin_objects_are_told_from_names():
     assert take_objects({"plugins": [thing]}) == ({}, (thing,))
     assert take_objects({"plugins": []}) == ({"plugins": []}, ())
     assert take_objects({"plugins": "a,b"}) == ({"plugins": "a,b"}, ())
+
+
+def test_helpers_load_grammar_engines_alone():
+    """What an operator says to other plugins is nothing to them, and may not keep them from starting."""
+
+    class Other:
+        name = "other"
+
+        @hookimpl
+        def kernelet_options(self):
+            return PluginOptions(schema={"size": Option(type=int, default=1)})
+
+    config = PluginsConfig(allow=("core",), settings={"other": {"size": "2"}})
+    kernel = Kernel.boot(config, plugins=["grammar_plugin:PLUGIN", Other()])
+    given = helper_plugins(kernel)
+    manifest = Manifest.decode(given.manifest)
+    assert [entry.entry_point for entry in manifest.plugins] == ["grammar_plugin:PLUGIN"]
+    assert Kernel.from_manifest(manifest, given.config, role=ProcessRole.HELPER).offers(GrammarEngineOffer)
 
 
 def test_import_strings_alone_keep_the_default_plugins():

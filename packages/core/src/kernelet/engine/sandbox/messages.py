@@ -15,7 +15,7 @@ class PluginsOfHelper(msgspec.Struct, frozen=True, kw_only=True):
     """What a helper loads once a target needs plugins.
 
     Attributes:
-        manifest: ``Manifest.encode()`` of the parent.
+        manifest: ``Manifest.encode()`` of those of the parent's plugins that helpers need.
         config: What the operator said about plugins.
     """
 

@@ -109,7 +109,7 @@ class Sandbox:
             payload: Its argument.
             deadline: Seconds that it may run. Starting a helper, importing the target and the setup do not count.
             what: How messages call it, e.g. ``"the chat template"``; None: the target.
-            needs_plugins: The helper loads the plugins of the parent's manifest first.
+            needs_plugins: The helper loads the plugins that helpers need first.
             setup: What the helper makes first and keeps: the target's second argument is what it made, and the setup's
                 the ``PluginView``.
             max_result_bytes: Most bytes of the result.
