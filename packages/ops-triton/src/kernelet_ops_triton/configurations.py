@@ -11,6 +11,9 @@ from kernelet_device_triton.targets import INTERPRETER, Target
 WHOLE = 1 << 30
 """Inputs of a group that is all of them."""
 
+MOST = 1 << 20
+"""Elements of a tile, as the language allows."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tile:
@@ -60,7 +63,7 @@ def whole_rows(target: Target, size: int) -> Tile:
     """Of norms and rotation, which need a row at once."""
     block_n = max(16, next_power_of_2(size))
     if target == INTERPRETER:
-        return Tile(block_m=64, block_n=block_n)
+        return _interpreted(block_n)
     num_warps = max(1, min(16, block_n // 512))
     return Tile(block_m=max(1, 512 // block_n), block_n=block_n, num_warps=num_warps)
 
@@ -68,9 +71,14 @@ def whole_rows(target: Target, size: int) -> Tile:
 def parts_of_rows(target: Target, size: int) -> Tile:
     """Of activations, whose elements stand alone."""
     if target == INTERPRETER:
-        return Tile(block_m=64, block_n=max(16, next_power_of_2(size)))
+        return _interpreted(max(16, next_power_of_2(size)))
     block_n = min(1024, max(16, next_power_of_2(size)))
     return Tile(block_m=1024 // block_n, block_n=block_n)
+
+
+def _interpreted(block_n: int) -> Tile:
+    """As many rows at once as there may be: a program costs more than its elements."""
+    return Tile(block_m=max(1, min(64, MOST // block_n)), block_n=block_n)
 
 
 def of_vocabulary(vocab: int) -> Tile:

@@ -4,6 +4,7 @@ import pytest
 
 from kernelet_device_triton.targets import INTERPRETER, REPORTED, TARGETS
 from kernelet_ops_triton.configurations import (
+    MOST,
     height,
     of_rounding,
     of_vocabulary,
@@ -21,12 +22,13 @@ def is_power_of_two(number):
 
 
 @pytest.mark.parametrize("target", EVERY, ids=lambda target: target.name)
-@pytest.mark.parametrize("size", [1, 16, 80, 128, 3072, 4096, 14336, 16384])
+@pytest.mark.parametrize("size", [1, 16, 80, 128, 3072, 4096, 14336, 16384, 28672, 1 << 20])
 def test_rows_fit_into_their_tiles(target, size):
     tile = whole_rows(target, size)
     assert tile.block_n >= size
     for one in (tile, parts_of_rows(target, size), of_vocabulary(size), of_rounding(size)):
         assert is_power_of_two(one.block_m) and is_power_of_two(one.block_n)
+        assert one.block_m * one.block_n <= MOST
         assert one.block_m >= 1 and one.num_warps in {1, 2, 4, 8, 16}
 
 

@@ -14,7 +14,8 @@ It is the decomposition's (``kernelet.sampling.draw`` says how) but where a numb
 far as weights are rounded in float32.
 
 Mask i belongs to logits row ``rows[i]``; no row has two. Token t is bit t % 32 of word t // 32, the lowest first; where
-it is 0 the logit becomes -inf, whatever it was. All else keeps its bits; bits beyond the vocabulary mean nothing.
+it is 0 the logit becomes -inf, whatever it was. A token that has no
+word is forbidden too. All else keeps its bits; bits beyond the vocabulary mean nothing.
 """
 
 from __future__ import annotations

@@ -20,12 +20,12 @@ def mask_tokens(
         masks: int32 [n, words]: token t is bit t % 32 of word t // 32.
         rows: int64 [n]: the row of each mask.
         logits_stride: Elements.
-        words: Of a mask.
+        words: Of a mask; tokens beyond them may not be chosen.
     """
     index = tl.program_id(0)
     token = tl.program_id(1) * block_n + tl.arange(0, block_n)
     inside = token < vocab
-    word = tl.load(masks + index.to(tl.int64) * words + token // 32, mask=inside, other=0)
+    word = tl.load(masks + index.to(tl.int64) * words + token // 32, mask=inside & (token // 32 < words), other=0)
     forbidden = inside & (((word >> (token % 32)) & 1) == 0)
     into = logits + tl.load(rows + index) * logits_stride + token
     lowest = tl.full([block_n], float("-inf"), tl.float32).to(logits.dtype.element_ty)

@@ -28,6 +28,13 @@ def test_leading_axes_are_rows():
     torch.testing.assert_close(elementary.activation(x, "relu2"), plain.activation(x, "relu2"))
 
 
+def test_wide_rows():
+    """Wider than what the language allows a tile of many of them."""
+    x, weight = torch.randn(65, 28672), torch.randn(28672)
+    torch.testing.assert_close(elementary.rms_norm(x, weight, 1e-5), plain.rms_norm(x, weight, 1e-5))
+    torch.testing.assert_close(elementary.activation(x, "relu2"), plain.activation(x, "relu2"))
+
+
 def test_an_activation_without_a_kernel_is_decomposed():
     with pytest.raises(KeyError, match="nobody's"):
         elementary.activation(torch.zeros(1, 2), "nobody's")

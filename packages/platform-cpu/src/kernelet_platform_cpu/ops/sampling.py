@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from kernelet_platform_cpu.linear.packed import number_of
 from kernelet_platform_cpu.native import required
@@ -39,6 +40,8 @@ def apply_token_mask(logits: Tensor, masks: Tensor, rows: Tensor) -> Tensor:
     """-inf where a row's mask has a 0, in the rows as they are stored."""
     if len(logits) and logits.stride(-1) != 1:
         raise ValueError(f"logits must have their columns side by side, not {logits.stride(-1)} elements apart")
+    if (missing := -(-logits.shape[-1] // 32) - masks.shape[-1]) > 0:
+        masks = functional.pad(masks, (0, missing))
     masks, rows = masks.contiguous(), rows.contiguous()
     required().apply_token_mask(
         logits.data_ptr(),

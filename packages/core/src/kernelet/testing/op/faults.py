@@ -178,6 +178,12 @@ def masks_a_copy(logits: Tensor, masks: Tensor, rows: Tensor) -> Tensor:
     return apply_token_mask(logits.clone(), masks, rows)
 
 
+def reads_the_next_mask(logits: Tensor, masks: Tensor, rows: Tensor) -> Tensor:
+    words = -(-logits.shape[-1] // 32)
+    flat = torch.cat((masks.flatten(), masks.new_full((words,), -1)))
+    return apply_token_mask(logits, flat.as_strided((len(masks), words), (masks.shape[1], 1)), rows)
+
+
 def does_not_compose(_layer: Any, residual: Tensor, _step: Any) -> Tensor:
     return residual
 
@@ -216,6 +222,7 @@ _PLANTED: tuple[tuple[str, str, Callable[..., Any] | type[Any], str], ...] = (
     ("masks-in-order", "apply_token_mask", masks_in_order, "first): the mask must be what its decomposition computes"),
     ("reads-the-highest-bit-first", "apply_token_mask", highest_bit_first, "(every row): the mask must be"),
     ("masks-a-copy", "apply_token_mask", masks_a_copy, "must change the logits in place, and return them"),
+    ("reads-the-next-mask", "apply_token_mask", reads_the_next_mask, "(fewer words than tokens): the mask must be"),
     (
         "does-not-compose",
         "decoder_layer",

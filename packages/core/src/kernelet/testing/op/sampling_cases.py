@@ -20,6 +20,9 @@ from kernelet.testing.verdict import check
 VOCAB = 777
 """Of the rows; no multiple of any block."""
 
+WORDS = -(-VOCAB // 32)
+"""Of a mask that has a bit for every token."""
+
 CHOICES = ("greedy", "temperature", "top_k", "top_p", "min_p", "top_k and top_p", "min_p and top_p")
 
 
@@ -30,6 +33,7 @@ def sampling_cases() -> Iterator[OpCase]:
         yield OpCase(op="sample", words=words, make=_make(words))
     yield OpCase(op="apply_token_mask", words="every row", make=_make_masked(1))
     yield OpCase(op="apply_token_mask", words="every other row, from the last to the first", make=_make_masked(2))
+    yield OpCase(op="apply_token_mask", words="fewer words than tokens", make=_make_masked(1, WORDS // 2))
 
 
 def _make(words: str | None) -> Callable[[Drawn], Call]:
@@ -51,12 +55,12 @@ def _outputs(result: Any) -> Mapping[str, Tensor]:
     return {"token": chosen, "maximum": maxima.clone()}
 
 
-def _make_masked(step: int) -> Callable[[Drawn], Call]:
+def _make_masked(step: int, width: int = WORDS) -> Callable[[Drawn], Call]:
     def make(drawn: Drawn) -> Call:
         logits = drawn.row("logits", VOCAB, scale=8.0)
         chosen = [index for index, seed in enumerate(drawn.rows) if seed % step == 0][:: 1 if step == 1 else -1]
-        words = np.stack([_mask(drawn.rows[index]) for index in chosen]) if chosen else np.empty((0, -(-VOCAB // 32)))
-        masks, rows = torch.from_numpy(words.astype(np.int32)), torch.tensor(chosen, dtype=torch.int64)
+        words = np.stack([_mask(drawn.rows[index]) for index in chosen]) if chosen else np.empty((0, WORDS))
+        masks, rows = torch.from_numpy(words[:, :width].astype(np.int32)), torch.tensor(chosen, dtype=torch.int64)
 
         def outputs(result: Any) -> Mapping[str, Tensor]:
             check(
@@ -74,7 +78,7 @@ def _make_masked(step: int) -> Callable[[Drawn], Call]:
 def _mask(seed: int) -> NDArray[np.int32]:
     """Bits of one row: a few, half, or nearly all, at times whole words; bits beyond the vocabulary too."""
     random = np.random.default_rng((7, seed))
-    bits = random.random(-(-VOCAB // 32) * 32) < random.choice([0.01, 0.5, 0.99])
+    bits = random.random(WORDS * 32) < random.choice([0.01, 0.5, 0.99])
     for word in random.integers(0, len(bits) // 32, size=4):
         bits[32 * word : 32 * word + 32] = bool(random.integers(2))
     return np.packbits(bits, bitorder="little").view("<i4").astype(np.int32)
