@@ -109,7 +109,7 @@ def _gpu(node: Path) -> Gpu | None:
 def _facts(file: Path) -> dict[str, int]:
     """Lines "name value"; none where the file may not be read."""
     try:
-        lines = file.read_text(encoding="ascii").splitlines()
+        lines = file.read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:
         return {}
     pairs = (line.split() for line in lines)

@@ -37,6 +37,12 @@ def test_a_gpu_of_another_container_is_passed_over(machine, mi300):
     assert [gpu.uuid[-1] for gpu in look_up()] == ["2"]
 
 
+def test_a_line_that_is_no_number_is_passed_over(machine, mi300):
+    file = machine(mi300(1)) / "1" / "properties"
+    file.write_bytes("caf\xe9 1\nwave_front_size \xb2\nname MI300\n".encode("latin1") + file.read_bytes())
+    assert [(gpu.target, gpu.wave_size) for gpu in look_up()] == [("gfx942", 64)]
+
+
 def test_no_driver(tmp_path):
     with pytest.raises(NoDriverError, match=r"no AMD GPU driver is loaded: there is no .*nodes"):
         look_up(tmp_path / "nodes", tmp_path / "kfd")
