@@ -115,6 +115,8 @@ class SampledRequest(msgspec.Struct, frozen=True, kw_only=True):
             request with ``NewRequest.pooling``: the state of that token after the last norm, or the mean over all
             tokens, whose sums are in float64 and in order of positions, so that no cut of the prompt changes a bit.
             Since executor 1.2.
+        error_parameter: With ``error``: the field of the request that it failed by, which is the client's to change;
+            None: by none. Since executor 1.4.
     """
 
     request_id: str
@@ -124,6 +126,7 @@ class SampledRequest(msgspec.Struct, frozen=True, kw_only=True):
     prompt_logprobs: list[TokenLogprobs] | None = None
     error: str | None = None
     pooled: bytes | None = None
+    error_parameter: str | None = None
 
 
 class StepResult(msgspec.Struct, frozen=True, kw_only=True):

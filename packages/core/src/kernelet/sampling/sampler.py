@@ -32,12 +32,13 @@ NOTHING_LEFT = "no token may be chosen: bias, allowed tokens, bad words and gram
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of one row: a token, or the reason why the request ends."""
+    """What became of one row: a token, or the reason why the request ends, and by which of its fields, if by one."""
 
     request_id: str
     token: int = -1
     logprobs: TokenLogprobs | None = None
     error: str | None = None
+    error_parameter: str | None = None
 
 
 class Sampler:
@@ -190,8 +191,11 @@ class Sampler:
             outcome = batch.outcomes[index]
             if math.isfinite(maximum):
                 outcome.token = token
+            elif outcome.error is None and maximum == -math.inf and index in changed:
+                outcome.error = NOTHING_LEFT
+                outcome.error_parameter = excluding_field(states[index].params)
             elif outcome.error is None:
-                outcome.error = NOTHING_LEFT if maximum == -math.inf and index in changed else NOT_FINITE
+                outcome.error = NOT_FINITE
 
     def _number(self, batch: _Batch, index: int, state: SamplingState) -> float:
         """The random number of a row; 0 where none is needed."""
@@ -212,6 +216,13 @@ class Sampler:
         found = rows_logprobs(wide(torch.stack([raw[index] for index in indices])), tokens, counts)
         for index, logprobs in zip(indices, found, strict=True):
             batch.outcomes[index].logprobs = logprobs
+
+
+def excluding_field(params: SamplerParams) -> str | None:
+    """The field of a request that takes tokens away; None: it has none."""
+    if params.allowed_token_ids is not None:
+        return "allowed_token_ids"
+    return "bad_words" if params.bad_words_token_ids else None
 
 
 class _Batch:

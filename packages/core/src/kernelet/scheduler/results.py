@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from kernelet.contracts.executor import SampledRequest, ScheduledRequest
 from kernelet.contracts.sampling import TokenLogprobs
-from kernelet.errors import RequestFailedError
+from kernelet.errors import FailedParameterError, RequestFailedError
 from kernelet.request.outputs import EngineOutput
 from kernelet.request.request import Request
 from kernelet.scheduler.finish import Ending, ending
@@ -54,10 +54,13 @@ def apply_result(
     Raises:
         RequestFailedError: the worker failed this request, or returned something else than was scheduled, or than the
             request's constraint allows.
+        FailedParameterError: the worker failed it by one of its fields.
     """
     if result is None:
         raise RequestFailedError("the worker returned no result for this request")
     if result.error is not None:
+        if result.error_parameter is not None:
+            raise FailedParameterError(result.error_parameter, result.error)
         raise RequestFailedError(result.error)
     if result.epoch != entry.epoch or len(result.token_ids) != int(entry.sample):
         raise RequestFailedError(

@@ -28,6 +28,7 @@ class HeldRequest:
         pooling: How its states are pooled; None: it generates.
         total: float64 [hidden], the sum of its states so far, where they are averaged.
         error: Why it failed; it is computed no more.
+        error_parameter: The field that it failed by; None: by none.
     """
 
     request_id: str
@@ -38,6 +39,7 @@ class HeldRequest:
     pooling: str | None = None
     total: NDArray[np.float64] | None = None
     error: str | None = None
+    error_parameter: str | None = None
 
 
 class BatchState:

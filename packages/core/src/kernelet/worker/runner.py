@@ -140,7 +140,8 @@ class ModelRunner:
         tell_ranks(self._parallel, self._device, pending.plan.scheduled, self._batch, outcomes)
         for outcome in outcomes.values():
             held = self._batch[outcome.request_id]
-            held.error = held.error or outcome.error
+            if held.error is None:
+                held.error, held.error_parameter = outcome.error, outcome.error_parameter
             if outcome.error is None:
                 self._batch.append(held, outcome.token)
         results = tuple(
@@ -177,7 +178,13 @@ class ModelRunner:
     def _result(self, entry: ScheduledRequest, pending: PendingStep, outcome: Outcome | None) -> SampledRequest:
         held = self._batch[entry.request_id]
         if held.error is not None:
-            return SampledRequest(request_id=entry.request_id, token_ids=[], epoch=entry.epoch, error=held.error)
+            return SampledRequest(
+                request_id=entry.request_id,
+                token_ids=[],
+                epoch=entry.epoch,
+                error=held.error,
+                error_parameter=held.error_parameter,
+            )
         return SampledRequest(
             request_id=entry.request_id,
             token_ids=[] if outcome is None else [outcome.token],

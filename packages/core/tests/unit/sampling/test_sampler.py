@@ -223,6 +223,14 @@ def test_when_nothing_is_left_the_request_ends(sampler):
     assert "no token may be chosen" in a.error
     assert "no token may be chosen" in b.error
     assert "mask row of 5 bytes" in c.error
+    assert (a.error_parameter, b.error_parameter, c.error_parameter) == ("allowed_token_ids", None, None)
+
+
+def test_the_field_that_leaves_nothing_is_named(sampler):
+    """A grammar, and tokens that a request takes away: not the engine's fault."""
+    made = sampler(VOCAB, {"a": ({"allowed_token_ids": (5,)}, [1], []), "b": ({"bad_words_token_ids": ((3,),)}, [1], [])})
+    a, b = made.sample(random_logits(2), ["a", "b"], {"a": bits(3), "b": bits(3)})
+    assert [a.error_parameter, b.error_parameter] == ["allowed_token_ids", "bad_words"]
 
 
 def test_logprobs_are_of_the_raw_distribution(sampler):

@@ -4,7 +4,7 @@ import pytest
 
 from kernelet.contracts.executor import SampledRequest, ScheduledRequest
 from kernelet.contracts.sampling import SamplerParams, TokenLogprobs
-from kernelet.errors import RequestFailedError
+from kernelet.errors import FailedParameterError, RequestFailedError
 from kernelet.request.request import Request
 from kernelet.scheduler.results import apply_result, foretold
 from kernelet.testing.null.harness import null_request
@@ -70,6 +70,13 @@ def test_what_fails_the_request(answer, text):
     with pytest.raises(RequestFailedError, match=text):
         apply_result(request, entry(0, 6), answer, 100)
     assert request.num_output_tokens == 0
+
+
+def test_what_fails_the_request_by_a_field_of_it():
+    answer = result([], error="nothing is left", error_parameter="bad_words")
+    with pytest.raises(FailedParameterError, match="^bad_words: nothing is left$") as caught:
+        apply_result(make(), entry(0, 6), answer, 100)
+    assert caught.value.parameter == "bad_words"
 
 
 def test_prompt_logprobs_come_once():
