@@ -46,7 +46,9 @@ def folders(root: Path) -> list[Path]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=ROOT / "dist" / "gpu-bundle", help="the folder; what is in it goes")
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / "dist" / "gpu-bundle", help="the folder, or an older bundle"
+    )
     parser.add_argument("--python", default=",".join(PYTHONS), help="versions it is for: %(default)s")
     args = parser.parse_args(argv)
     pack(args.out, args.python.split(","))
@@ -63,6 +65,7 @@ def pack(out: Path, pythons: Sequence[str]) -> None:
     Raises:
         SystemExit: there is something else.
     """
+    out = out.resolve()
     if out.exists() and not (out.is_dir() and (is_bundle(out) or not any(out.iterdir()))):
         sys.exit(f"--out {out}: it is there, and no bundle: name another folder")
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -77,6 +79,7 @@ def test_what_is_not_reached_is_named(suite, monkeypatch):
     found = checking.check(suite, time.monotonic() + 0.1, "right", 1)
     names = [name.rpartition("::")[2] for name in found["not_reached"]]
     assert (names, found["outcomes"]) == (["test_right[1]", "test_right[2]"], {})
+    assert found["errors"] == ["no test was reached in time"]
 
 
 def test_a_kernel_that_hangs_fails_its_test_and_hides_no_other(suite, tmp_path, monkeypatch):
@@ -103,8 +106,9 @@ def test_only_a_bundle_is_replaced(tmp_path, monkeypatch):
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "thesis.txt").write_text("x")
-    with pytest.raises(SystemExit, match="it is there, and no bundle: name another folder"):
-        gpu_bundle.pack(mine, ["3.11"])
+    for taken in (mine, mine / "thesis.txt", ROOT / "benchmarks" / "gpu"):
+        with pytest.raises(SystemExit, match="it is there, and no bundle: name another folder"):
+            gpu_bundle.pack(taken, ["3.11"])
     assert (mine / "thesis.txt").exists()
     sources = tmp_path / "sources"
     (sources / "gpubench").mkdir(parents=True)
@@ -114,6 +118,69 @@ def test_only_a_bundle_is_replaced(tmp_path, monkeypatch):
         gpu_bundle.pack(tmp_path / "new", ["3.11"])
     assert sorted(one.name for one in (tmp_path / "new").iterdir()) == ["gpubench", "site"]
     assert sorted(one.name for one in tmp_path.iterdir() if one.name[0] == ".") == []
+
+
+def test_a_download_that_fails_leaves_the_older_bundle(tmp_path, monkeypatch):
+    def packs(_out, _pythons):
+        raise subprocess.CalledProcessError(1, "pip")
+
+    (tmp_path / "gpubench").mkdir()
+    (tmp_path / "site").mkdir()
+    monkeypatch.setattr(gpu_bundle, "_pack", packs)
+    with pytest.raises(subprocess.CalledProcessError):
+        gpu_bundle.pack(tmp_path, ["3.11"])
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["gpubench", "site"]
+
+
+def gpubench(*arguments):
+    """The command, where the machine is not looked at before arguments are."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "benchmarks" / "gpu")}
+    command = [sys.executable, "-m", "gpubench", *arguments]
+    return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize(
+    "arguments, says",
+    [
+        (["--seconds", "4"], "--seconds 4: expected 30 to 604800"),
+        (["--seconds", "nan"], "--seconds nan: expected 30 to 604800"),
+        (["--seconds", "1e99"], "--seconds 1e+99: expected 30 to 604800"),
+        (["--processes", "-1"], "--processes -1: expected at least 0"),
+        (["--parts", "check,nope"], "--parts: there is no 'nope'; choose of check"),
+        (["--json", "/nowhere/at/all.json"], "--json /nowhere/at/all.json: it cannot be written: No such file"),
+        (["--json", "/tmp"], "--json /tmp: it cannot be written: Is a directory"),
+    ],
+)
+def test_arguments_are_checked_before_anything_runs(arguments, says):
+    run = gpubench(*arguments)
+    _, errors = run.communicate()
+    assert run.returncode == 2
+    assert says in errors
+    assert "Traceback" not in errors
+
+
+def test_what_is_ended_ends_its_processes(tmp_path):
+    """The suites' processes name their folder in a variable, which the system shows."""
+
+    def mine():
+        found = []
+        for file in Path("/proc").glob("[0-9]*/environ"):
+            with contextlib.suppress(OSError):
+                found += [file] if f"GPUBENCH_RESULTS={tmp_path}".encode() in file.read_bytes() else []
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(tmp_path))
+        run = gpubench("--device", "interpreter", "--parts", "check", "--processes", "2", "--json", tmp_path / "x.json")
+    until = time.monotonic() + 60
+    while len(mine()) < 2 and time.monotonic() < until:
+        time.sleep(0.1)
+    assert len(mine()) >= 2
+    run.terminate()
+    run.communicate(timeout=60)
+    assert run.returncode == 128 + signal.SIGTERM
+    assert mine() == []
+    assert [one.name for one in tmp_path.iterdir()] == ["x.json"]
 
 
 def test_a_suite_that_cannot_be_imported_fails(suite, tmp_path):

@@ -15,8 +15,8 @@ PARTS = ("check", "attention", "products", "step")
 CHECK_SHARE = 0.45
 """Of the time, where there is something to measure too."""
 
-LEAST = 30.0
-"""Seconds in which something is seen."""
+LEAST, MOST = 30.0, 7 * 86400.0
+"""Seconds: in which something is seen, and that a watchdog takes."""
 
 SPARE = 10.0
 """Seconds that are left for what cannot be interrupted."""
@@ -31,14 +31,14 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=0, help="of the check; 0: half the cores, at most 8")
     parser.add_argument("--json", type=Path, default=Path("gpu-results.json"), help="where results go: %(default)s")
     args = parser.parse_args()
-    if args.seconds < LEAST:
-        parser.error(f"--seconds {args.seconds:g}: expected at least {LEAST:g}")
-    if unknown := set(args.parts.split(",")) - set(PARTS):
-        parser.error(f"--parts: there is no {', '.join(sorted(unknown))}; choose of {', '.join(PARTS)}")
+    if not LEAST <= args.seconds <= MOST:  # nor is it NaN
+        parser.error(f"--seconds {args.seconds:g}: expected {LEAST:g} to {MOST:g}")
     if args.processes < 0:
         parser.error(f"--processes {args.processes}: expected at least 0")
+    if unknown := set(args.parts.split(",")) - set(PARTS):
+        parser.error(f"--parts: there is no {', '.join(map(repr, sorted(unknown)))}; choose of {', '.join(PARTS)}")
     try:
-        args.json.touch()
+        args.json.open("a").close()
     except OSError as error:
         parser.error(f"--json {args.json}: it cannot be written: {error.strerror}")
     return args

@@ -54,8 +54,9 @@ def check(here: Machine, until: float, select: str, processes: int) -> dict[str,
             outcomes.update(shard.outcomes())
             collected.update(shard.collected())
         errors = [text for shard in running for text in shard.errors]
-        if not collected and not errors:
-            errors.append(f"no test matches {select!r}" if select else "no test was found")
+        if not outcomes and not errors:
+            none = f"no test matches {select!r}" if select else "no test was found"
+            errors.append("no test was reached in time" if collected else none)
     return {
         "modules": suites,
         "outcomes": outcomes,
