@@ -46,9 +46,7 @@ def folders(root: Path) -> list[Path]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--out", type=Path, default=ROOT / "dist" / "gpu-bundle", help="the folder, or an older bundle"
-    )
+    parser.add_argument("--out", type=Path, default=ROOT / "dist" / "gpu-bundle", help="the folder, or an older bundle")
     parser.add_argument("--python", default=",".join(PYTHONS), help="versions it is for: %(default)s")
     args = parser.parse_args(argv)
     pack(args.out, args.python.split(","))
