@@ -92,6 +92,12 @@ def test_a_kernel_that_hangs_fails_its_test_and_hides_no_other(suite, tmp_path, 
     assert report.status({"check": found}) == 1
 
 
+def test_a_suite_that_hangs_when_it_is_imported_is_an_error(suite, tmp_path, monkeypatch):
+    (tmp_path / "acme_conformance.py").write_text("import time\ntime.sleep(600)\n")
+    monkeypatch.setattr(checking, "GRACE", 0.5)
+    assert checking.check(suite, time.monotonic() + 1, "", 1)["errors"] == ["pytest did not find its tests in time"]
+
+
 def test_no_test_at_all_is_an_error(suite):
     found = checking.check(suite, time.monotonic() + 60, "no_such_thing", 1)
     assert found["errors"] == ["no test matches 'no_such_thing'"]

@@ -129,6 +129,8 @@ class _Shard:
         self._process.wait()
         if is_running:
             self._end_begun("it did not end in time")
+            if not self._names.exists():
+                self.errors.append("pytest did not find its tests in time")
 
     def _append(self, record: dict[str, str]) -> None:
         with self._results.open("a") as file:
