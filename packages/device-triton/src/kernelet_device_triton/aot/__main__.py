@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kernelet.errors import ConfigError
 from kernelet_device_triton.aot.cases import installed
-from kernelet_device_triton.aot.report import page, rows, section, sections
+from kernelet_device_triton.aot.report import is_current, page, rows, section, sections
 from kernelet_device_triton.interpreter import interpreting
 from kernelet_device_triton.targets import REPORTED, TARGETS
 
@@ -36,7 +36,7 @@ def main() -> int:
         parser.error(str(error))
     failed = False
     for kernels in packages:
-        if options.write and kernels.digest in _written(options.write).get(kernels.package, ""):
+        if options.write and is_current(kernels, _written(options.write).get(kernels.package, "")):
             sys.stdout.write(f"{kernels.package} is up to date\n")
             continue
         found = list(rows(kernels, options.target or REPORTED, sys.stdout, options.jobs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -74,14 +75,24 @@ def _read(cases: Callable[[Target], Iterator[Case]], name: str, index: int) -> R
 
 def section(kernels: Kernels, found: Iterable[Row]) -> str:
     """The part of the page that a package has."""
-    lines, last = [f"## {kernels.package}\n\nOf the sources {kernels.digest}."], ""
+    lines, last = [], ""
     for row in found:
         if row.target.name != last:
             last = row.target.name
             limits = f"{row.target.max_registers} registers, {row.target.shared_bytes} bytes of shared memory"
             lines += [f"\n### {last}\n\n{limits}.\n", f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
         lines.append(f"| {' | '.join(row.cells)} |")
-    return "\n".join(lines) + "\n"
+    return _headed(kernels, "\n".join(lines) + "\n")
+
+
+def is_current(kernels: Kernels, text: str) -> bool:
+    """Whether a section is of the package's sources, and as it was written."""
+    return text == _headed(kernels, "\n" + text.partition("\n\n")[2].partition("\n\n")[2])
+
+
+def _headed(kernels: Kernels, tables: str) -> str:
+    digest = hashlib.sha256(tables.encode()).hexdigest()[:16]
+    return f"## {kernels.package}\n\nOf the sources {kernels.digest}; the tables are {digest}.\n{tables}"
 
 
 def sections(page: str) -> dict[str, str]:

@@ -5,7 +5,7 @@ import io
 
 from kernelet_device_triton.aot.cases import Case, Kernels
 from kernelet_device_triton.aot.compiling import Reading
-from kernelet_device_triton.aot.report import COLUMNS, Row, page, rows, section, sections
+from kernelet_device_triton.aot.report import COLUMNS, Row, is_current, page, rows, section, sections
 from kernelet_device_triton.targets import TARGETS
 
 CASE = Case(kernel="add", function=None, layer="bf16 8", tile="16 x 32", constants={}, types={}, matrix="large")
@@ -64,5 +64,14 @@ def test_rows_are_compiled_in_other_processes(tmp_path, monkeypatch):
 def test_sections_are_read_again():
     other = written().replace("acme-kernels", "other-kernels")
     assert sections(page([written(), other])) == {"acme-kernels": written(), "other-kernels": other}
-    assert f"sources {KERNELS.digest}." in written()
+    assert f"sources {KERNELS.digest};" in written()
     assert sections("") == {}
+
+
+def test_a_section_is_current_as_it_was_written():
+    text = sections(page([written()]))["acme-kernels"]
+    assert is_current(KERNELS, text)
+    assert not is_current(KERNELS, text.replace("| 1 | 2 |", "| 1 | 0 |", 1))
+    assert not is_current(KERNELS, text.removesuffix(text.splitlines(keepends=True)[-1]))
+    assert not is_current(KERNELS, text.replace(KERNELS.digest, "0" * 16))
+    assert not is_current(KERNELS, "")
