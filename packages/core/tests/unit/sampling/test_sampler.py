@@ -228,7 +228,8 @@ def test_when_nothing_is_left_the_request_ends(sampler):
 
 def test_the_field_that_leaves_nothing_is_named(sampler):
     """A grammar, and tokens that a request takes away: not the engine's fault."""
-    made = sampler(VOCAB, {"a": ({"allowed_token_ids": (5,)}, [1], []), "b": ({"bad_words_token_ids": ((3,),)}, [1], [])})
+    fields = {"a": {"allowed_token_ids": (5,)}, "b": {"bad_words_token_ids": ((3,),)}}
+    made = sampler(VOCAB, {name: (given, [1], []) for name, given in fields.items()})
     a, b = made.sample(random_logits(2), ["a", "b"], {"a": bits(3), "b": bits(3)})
     assert [a.error_parameter, b.error_parameter] == ["allowed_token_ids", "bad_words"]
 
