@@ -57,7 +57,7 @@ class Compiler:
         self._engine = served.engine
         self.vocabulary = VOCABULARY
 
-    def compile(self, name, rules, stop=None):
+    def compile(self, name, rules, stop=None, seconds=None):
         return self._engine.load(self._engine.compile(over.decode(rules)))
 
     def close(self):

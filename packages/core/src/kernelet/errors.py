@@ -180,6 +180,10 @@ class FailedParameterError(ParameterError, RequestFailedError):
         self.outputs = tuple(outputs)
 
 
+class FailedBusyError(SandboxBusyError, RequestFailedError):
+    """A request was accepted, and others were being worked on for too long before it came to its turn."""
+
+
 # --- running -------------------------------------------------------------------------------------
 
 

@@ -93,7 +93,7 @@ class AsyncLLM(PoolingClient, StartedEngine, EngineClient):
                 else:
                     request.take(item)
             if request.error is not None:
-                raise failure(request.error, request.error_parameter)
+                raise failure(request.error, request.error_parameter, try_again=request.try_again)
             await self._frontend.check_async(request)
             yield request.snapshot()
 

@@ -90,7 +90,7 @@ class LLM(PoolingLLM, StartedEngine):
             while not owned.finished:
                 output = owned.update(arrivals.get())
                 if owned.error is not None:
-                    raise failure(owned.error, owned.error_parameter)
+                    raise failure(owned.error, owned.error_parameter, try_again=owned.try_again)
                 if owned.to_check():
                     self._frontend.check(owned)
                     output = owned.snapshot()

@@ -48,6 +48,7 @@ class ChoiceState:
     stop_reason: str | int | None = None
     error: str | None = None
     error_parameter: str | None = None
+    try_again: bool = False
     structured: str | None = None
 
     def snapshot(self) -> CompletionOutput:
@@ -118,6 +119,11 @@ class RequestState:
     def error_parameter(self) -> str | None:
         """The field of the request that the first answer that failed did so by; None: by none."""
         return next((choice.error_parameter for choice in self._choices.values() if choice.error is not None), None)
+
+    @property
+    def try_again(self) -> bool:
+        """Whether an answer failed because others are being worked on."""
+        return any(choice.try_again for choice in self._choices.values())
 
     @property
     def unfinished_ids(self) -> list[str]:
@@ -219,6 +225,7 @@ class RequestState:
                 return
         choice.finish_reason = output.finish_reason
         choice.error, choice.error_parameter = output.error, output.error_parameter
+        choice.try_again = output.try_again
         if output.stop_token_id is not None and output.stop_token_id not in self._request.eos_token_ids:
             choice.stop_reason = output.stop_token_id
 

@@ -73,6 +73,11 @@ class OwnedRequest:
         """The field of the request that it failed by."""
         return self._state.error_parameter
 
+    @property
+    def try_again(self) -> bool:
+        """Whether it failed because others are being worked on."""
+        return self._state.try_again
+
     def abort(self) -> None:
         """Ends what still runs; does nothing once all has ended."""
         self._later = ()

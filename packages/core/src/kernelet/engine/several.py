@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kernelet.errors import FailedParameterError, ParameterError, RequestError, RequestFailedError
+from kernelet.errors import FailedBusyError, FailedParameterError, ParameterError, RequestError, RequestFailedError
 
 
 def raise_first_failure(
@@ -27,14 +27,19 @@ def raise_first_failure(
         raise error
 
 
-def failure(message: str, parameter: str | None, outputs: Sequence[Any] = ()) -> RequestFailedError:
+def failure(
+    message: str, parameter: str | None, outputs: Sequence[Any] = (), *, try_again: bool = False
+) -> RequestFailedError:
     """The error of a request that failed while it ran.
 
     Args:
         message: Of the engine.
         parameter: The field that it failed by, with which the message begins; None: by none.
         outputs: What was made.
+        try_again: Others were being worked on.
     """
+    if try_again:
+        return FailedBusyError(message, outputs=outputs)
     if parameter is None:
         return RequestFailedError(message, outputs=outputs)
     return FailedParameterError(parameter, message.removeprefix(f"{parameter}: "), outputs=outputs)

@@ -22,6 +22,7 @@ class EngineOutput(msgspec.Struct, frozen=True, kw_only=True):
         stop_token_id: The token that ended it, where one did.
         error: Message where it failed.
         error_parameter: The field of the request that it failed by, with which the message begins; None: by none.
+        try_again: It failed because others are being worked on: later it may work.
         pooled: float32 [hidden] as bytes, with the end of a request that is pooled.
         structured: ``"enforced"`` or ``"unfinished"``, with the end of a request that was held to a constraint.
         kv_transfer_params: What KV connectors say to the client, with the end of a request.
@@ -35,6 +36,7 @@ class EngineOutput(msgspec.Struct, frozen=True, kw_only=True):
     stop_token_id: int | None = None
     error: str | None = None
     error_parameter: str | None = None
+    try_again: bool = False
     num_cached_tokens: int = 0
     pooled: bytes | None = None
     structured: str | None = None

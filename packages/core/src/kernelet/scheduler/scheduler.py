@@ -14,7 +14,7 @@ from kernelet.contracts.executor import SchedulingPolicy, StepPlan, StepResult
 from kernelet.contracts.kv import LATER
 from kernelet.contracts.stats import FinishedRequest, StepStats
 from kernelet.contracts.structured import Grammar
-from kernelet.errors import KerneletError, ParameterError, PluginError, RequestFailedError
+from kernelet.errors import KerneletError, ParameterError, PluginError, RequestFailedError, SandboxBusyError
 from kernelet.request.outputs import EngineOutput
 from kernelet.request.request import EngineRequest, Request
 from kernelet.request.status import FinishReason, RequestStatus
@@ -233,7 +233,7 @@ class Scheduler:
                 request.num_done_tokens = progress.num_stored
                 self._cache.store(request, progress.num_stored)
             except Exception as error:  # noqa: BLE001 - whatever it is, it is this request's alone
-                outputs.append(self._end(request, FinishReason.ERROR, _describe(error)))
+                outputs.append(self._end_by(request, error))
                 continue
             num_tokens, ended = len(progress.output.token_ids), progress.ending is not None
             times.note(request, num_tokens, ended=ended, num_forced=progress.num_forced)
@@ -348,10 +348,12 @@ class Scheduler:
         self._failed.append(self._end(request, FinishReason.ERROR, too_small(request, self._cache)))
 
     def _fail(self, request: Request, error: Exception) -> None:
+        self._failed.append(self._end_by(request, error))
+
+    def _end_by(self, request: Request, error: Exception) -> EngineOutput:
         output = self._end(request, FinishReason.ERROR, _describe(error))
-        if isinstance(error, ParameterError):
-            output = msgspec.structs.replace(output, error_parameter=error.parameter)
-        self._failed.append(output)
+        parameter = error.parameter if isinstance(error, ParameterError) else None
+        return msgspec.structs.replace(output, error_parameter=parameter, try_again=isinstance(error, SandboxBusyError))
 
     def _end(self, request: Request, reason: FinishReason, error: str | None = None) -> EngineOutput:
         """Gives back all that a request holds."""

@@ -192,7 +192,10 @@ def test_an_error_is_kept(new):
     assert (state.error, state.error_parameter) == ("it broke", None)
     late = new()
     late.update(out(finish_reason="error", error="top_p: too late", error_parameter="top_p"))
-    assert (late.error, late.error_parameter) == ("top_p: too late", "top_p")
+    assert (late.error, late.error_parameter, late.try_again) == ("top_p: too late", "top_p", False)
+    busy = new()
+    busy.update(out(finish_reason="error", error="others wait", try_again=True))
+    assert busy.try_again
 
 
 def test_without_detokenization_there_is_no_text(new):

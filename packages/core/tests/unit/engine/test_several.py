@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kernelet.engine.several import each, failure, one_each, raise_first_failure
-from kernelet.errors import FailedParameterError, ParameterError, PromptError, RequestFailedError
+from kernelet.errors import FailedBusyError, FailedParameterError, ParameterError, PromptError, RequestFailedError
 
 
 def refuse(value):
@@ -40,6 +40,7 @@ def test_the_first_failure():
 
 def test_the_failure_of_one_request():
     assert type(failure("it broke", None)) is RequestFailedError
+    assert type(failure("others wait", None, try_again=True)) is FailedBusyError
     late = failure("top_p: too late", "top_p")
     assert isinstance(late, ParameterError)
     assert (str(late), late.parameter, late.outputs) == ("top_p: too late", "top_p", ())

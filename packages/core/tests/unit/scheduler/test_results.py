@@ -74,7 +74,7 @@ def test_what_fails_the_request(answer, text):
 
 def test_what_fails_the_request_by_a_field_of_it():
     answer = result([], error="nothing is left", error_parameter="bad_words")
-    with pytest.raises(FailedParameterError, match="^bad_words: nothing is left$") as caught:
+    with pytest.raises(FailedParameterError, match=r"^bad_words: nothing is left$") as caught:
         apply_result(make(), entry(0, 6), answer, 100)
     assert caught.value.parameter == "bad_words"
 

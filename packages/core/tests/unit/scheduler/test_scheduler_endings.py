@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scheduler_world import ABORT, World, scheduled
 
-from kernelet.contracts.executor import StepResult
+from kernelet.contracts.executor import SampledRequest, StepResult
 from kernelet.errors import ParameterError, RequestError
 from kernelet.request.status import FinishReason
 
@@ -21,6 +21,16 @@ def test_one_request_fails_alone():
     assert plan.finished == ("b",)
     world.finish()
     assert len(world.got["a"]) == len(world.got["c"]) == 4
+
+
+@pytest.mark.parametrize("field", ["bad_words", None])
+def test_the_field_that_a_request_failed_by_is_told(field):
+    world = World()
+    world.add("a")
+    plan = world.scheduler.schedule()
+    answer = SampledRequest(request_id="a", token_ids=[], error="nothing is left", error_parameter=field)
+    (output,), _ = world.scheduler.update(StepResult(step=plan.step, requests=(answer,)), 0.0)
+    assert (output.finish_reason, output.error_parameter, output.try_again) == ("error", field, False)
 
 
 def test_strange_data_fails_its_request_alone():

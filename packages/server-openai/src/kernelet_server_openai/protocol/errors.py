@@ -91,10 +91,10 @@ def as_api_error(error: Exception, names: Mapping[str, str] = NO_NAMES, prompt: 
         return error
     if isinstance(error, ParameterError):
         return parameter_error(error, names)
-    if isinstance(error, RequestFailedError):
-        return ApiError(500, str(error), code="request_failed")
     if isinstance(error, SandboxBusyError):
         return ApiError(503, str(error), code="busy", headers={"retry-after": "1"})
+    if isinstance(error, RequestFailedError):
+        return ApiError(500, str(error), code="request_failed")
     if isinstance(error, RequestError):
         return ApiError(400, str(error), param=field_of(error, prompt))
     if isinstance(error, EngineDrainingError):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
 import time
-from typing import Final
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -24,6 +26,18 @@ END_SECONDS: Final = 1.0
 
 _COMMAND: Final = "from kernelet.engine.sandbox.child import main; main()"
 _OVERHEAD: Final = 1 << 16
+
+
+class Watch(NamedTuple):
+    """Who is asked, time and again, whether a call that runs may go on.
+
+    Attributes:
+        seconds: Between two times.
+        may_go_on: False: it is stopped.
+    """
+
+    seconds: float
+    may_go_on: Callable[[], bool]
 
 
 class HelperProcess:
@@ -70,7 +84,7 @@ class HelperProcess:
         """Whether it has not ended by itself."""
         return self.usable and self._process.poll() is None
 
-    def call(self, call: Call, what: str, max_result_bytes: int) -> bytes:
+    def call(self, call: Call, what: str, max_result_bytes: int, watch: Watch | None = None) -> bytes:
         """Runs a target. After an error that says the helper was stopped, or has ended, it is not usable.
 
         Raises:
@@ -90,7 +104,7 @@ class HelperProcess:
         if isinstance(reply, Started):
             if call.setup is not None:
                 self._made.add((call.setup.target, call.setup.key))
-            reply = self._result(limit, call.seconds, what)
+            reply = self._result(limit, call.seconds, what, watch)
         self.usable = not reply.is_last
         if reply.out_of_memory:
             raise SandboxMemoryError(f"{what} needs more memory than it may have and was stopped")
@@ -105,16 +119,27 @@ class HelperProcess:
             return call
         return msgspec.structs.replace(call, setup=msgspec.structs.replace(setup, payload=b""))
 
-    def _result(self, limit: int, seconds: float, what: str) -> Reply:
+    def _result(self, limit: int, seconds: float, what: str, watch: Watch | None) -> Reply:
         """The reply of a target that runs."""
+        end = time.monotonic() + seconds
+        if watch is not None:
+            self._watch(watch, end, what)
         try:
-            reply = self._receive(limit, seconds, what)
+            reply = self._receive(limit, end - time.monotonic(), what)
         except TimeoutError:
             raise SandboxTimeoutError(f"{what} took longer than {seconds:g} s and was stopped") from None
         except OverflowError as error:
             raise SandboxError(f"{what} made {error}, more than it may, and was stopped") from None
         assert isinstance(reply, Reply)
         return reply
+
+    def _watch(self, watch: Watch, end: float, what: str) -> None:
+        """Waits for a reply to begin, or for the deadline."""
+        poller = select.poll()
+        poller.register(self._channel, select.POLLIN)
+        while (left := end - time.monotonic()) > 0 and not poller.poll(1000 * min(left, watch.seconds)):
+            if left > watch.seconds and not watch.may_go_on():
+                raise SandboxError(f"{what} was stopped, since others wait")
 
     def _receive(self, limit: int, seconds: float, what: str) -> Started | Reply:
         data = receive(self._channel, limit, time.monotonic() + seconds)

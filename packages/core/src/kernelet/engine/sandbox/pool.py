@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
-from kernelet.engine.sandbox.helper import HelperProcess
+from kernelet.engine.sandbox.helper import HelperProcess, Watch
 from kernelet.engine.sandbox.messages import Call, Hello, PluginsOfHelper, Setup
 from kernelet.errors import SandboxBusyError, SandboxError
 
@@ -26,9 +26,14 @@ def no_plugins() -> PluginsOfHelper:
 
 
 class Stop:
-    """Ends a call, from any thread: its helper is killed, or the call never begins."""
+    """Ends a call, from any thread: its helper is killed, or the call never begins.
 
-    def __init__(self) -> None:
+    Args:
+        watch: Is asked whether a call that runs may go on; starting a helper and the setup do not count.
+    """
+
+    def __init__(self, watch: Watch | None = None) -> None:
+        self.watch = watch
         self._lock = threading.Lock()
         self._asked = False
         self._helper: HelperProcess | None = None
@@ -184,7 +189,7 @@ class Sandbox:
             try:
                 if not stop.holds(helper):
                     raise SandboxError(f"{what} was stopped")
-                return helper.call(call, what, max_result_bytes)
+                return helper.call(call, what, max_result_bytes, stop.watch)
             except SandboxError:
                 self._check_open(what)  # the better reason
                 if not helper.died_idle:

@@ -72,13 +72,16 @@ class GrammarCompiler:
         with self._lock:
             return self._known_vocabulary()
 
-    def compile(self, name: str, rules: bytes, stop: Stop | None = None) -> CompiledGrammar:
+    def compile(
+        self, name: str, rules: bytes, stop: Stop | None = None, seconds: float | None = None
+    ) -> CompiledGrammar:
         """What an engine makes of rules. Blocks.
 
         Args:
             name: Of the engine.
             rules: Encoded.
             stop: Ends it early, with a SandboxError.
+            seconds: What is left of the deadline; None: all.
 
         Raises:
             UnenforcedConstraintError: the engine does not take them.
@@ -91,7 +94,7 @@ class GrammarCompiler:
             compiled = self._sandbox.call_sync(
                 COMPILE,
                 rules,
-                self._config.compile_timeout,
+                self._config.compile_timeout if seconds is None else seconds,
                 what=what,
                 needs_plugins=True,
                 setup=setup,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from queue import SimpleQueue
@@ -12,17 +12,20 @@ from typing import Final, NamedTuple
 
 from kernelet.config import StructuredConfig
 from kernelet.contracts.structured import CompiledGrammar, Grammar
+from kernelet.engine.sandbox.helper import Watch
 from kernelet.engine.sandbox.pool import Stop
 from kernelet.engine.structured.answer import GuardedGrammar
 from kernelet.engine.structured.cache import SizedCache
 from kernelet.engine.structured.compiler import GrammarCompiler
 from kernelet.engine.structured.forced import ForcedText
+from kernelet.engine.structured.lanes import PATIENCE, Job, Lanes
 from kernelet.engine.structured.prepare import NAME
 from kernelet.engine.structured.start import Starter
 from kernelet.errors import (
     KerneletError,
     ParameterError,
     RequestFailedError,
+    SandboxBusyError,
     SandboxMemoryError,
     SandboxTimeoutError,
     UnenforcedConstraintError,
@@ -31,8 +34,8 @@ from kernelet.request.structured import RulesState, StructuredRequest, is_one_te
 
 logger = logging.getLogger(__name__)
 
-COMPILING: Final = 2
-"""Grammars that are compiled at a time."""
+LEAST: Final = 0.25
+"""Of the deadline, for an engine that is tried where others have taken all of it."""
 
 MAX_FAILURES: Final = 1024
 """Constraints with an engine that could not compile them, to remember."""
@@ -84,15 +87,19 @@ class Flight:
     """A compilation and who waits for it.
 
     Attributes:
-        job: What it runs as.
-        stop: Ends it while it runs; None: it goes on.
         rules: Encoded.
+        seconds: What engines before this one have left of the deadline.
+        job: What it runs as; None: it was never begun.
+        stop: Ends it while it runs; None: it goes on.
+        gave_way: Whether it was stopped for others, to be run again.
     """
 
     key: Key
     rules: bytes = b""
+    seconds: float = 0.0
+    job: Job | None = None
     stop: Stop | None = None
-    job: Future[None] = field(default_factory=Future)
+    gave_way: bool = False
     request_ids: set[str] = field(default_factory=set)
 
 
@@ -119,6 +126,7 @@ class Grammars:
         self.forced_text = forced
         self._compiler = compiler
         self._inline = config.compile_inline
+        self._seconds = config.compile_timeout
         self._start = start or Starter()
         self._cache = SizedCache[CompiledGrammar](config.cache_bytes)
         self._wanted: dict[str, Wanted] = {}
@@ -128,11 +136,11 @@ class Grammars:
         self._arrived: SimpleQueue[tuple[Flight, CompiledGrammar | Exception | None]] = SimpleQueue()
         self._indexed = False
         self._wake: Callable[[], None] = lambda: None
-        self._threads = ThreadPoolExecutor(COMPILING, thread_name_prefix="kernelet-grammar")
+        self._lanes = Lanes()
 
     def warm(self, name: str) -> None:
         """Brings an engine up beside the steps, which may take seconds, before a request needs it."""
-        self._threads.submit(self._compiler.warm, name)
+        self._lanes.add(Job(partial(self._warm, name), lambda _: None))
 
     def on_news(self, wake: Callable[[], None]) -> None:
         """From now on ``wake`` is called, on some thread, when ``take`` will have something."""
@@ -168,7 +176,7 @@ class Grammars:
                 flight.request_ids.discard(request_id)
                 if flight.request_ids:
                     continue
-                if not flight.job.cancel():
+                if flight.job is not None and not self._lanes.remove(flight.job):
                     if flight.stop is None:
                         continue
                     flight.stop()
@@ -183,9 +191,9 @@ class Grammars:
 
     def close(self) -> None:
         """Ends what is being compiled. May be called twice."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._lanes.close()
         self._compiler.close()
-        self._threads.shutdown()
+        self._lanes.close()
 
     # --- inside ----------------------------------------------------------------------------------
 
@@ -198,18 +206,23 @@ class Grammars:
                 return
             if self._failures.get((name, state.digest)) is None:
                 break
-        self._compile_with(wanted.structured.engine, request_id, wanted, state.digest, state.rules)
+        flight = Flight((wanted.structured.engine, state.digest), state.rules, self._seconds)
+        self._compile_in(flight, request_id, wanted)
 
-    def _compile_with(self, name: str, request_id: str, wanted: Wanted, digest: str, rules: bytes) -> None:
-        flight = Flight((name, digest), rules, Stop())
+    def _compile_in(self, flight: Flight, request_id: str, wanted: Wanted) -> None:
+        flight.stop = Stop(Watch(PATIENCE, partial(self._may_go_on, flight)))
         self._fly(flight, request_id, wanted, partial(self._compile, flight))
 
-    def _fly(self, flight: Flight, request_id: str, wanted: Wanted, job: Callable[[], None]) -> None:
+    def _fly(self, flight: Flight, request_id: str, wanted: Wanted, job: Callable[[], bool]) -> None:
         """Does what nobody does yet, and lets the request wait for it."""
         key = flight.key
         if key not in self._flights:
             self._flights[key] = flight
-            flight.job = self._threads.submit(job)
+            flight.job = Job(job, partial(self._arrive, flight))
+            try:
+                self._lanes.add(flight.job)
+            except SandboxBusyError as error:
+                self._arrive(flight, error)
         self._flights[key].request_ids.add(request_id)
         wanted.missing.add(key)
 
@@ -223,7 +236,7 @@ class Grammars:
         if self._flights.get(key) is not flight:
             return  # it was stopped
         del self._flights[key]
-        if isinstance(found, Exception) and key != VOCABULARY:
+        if isinstance(found, Exception) and key != VOCABULARY and not isinstance(found, SandboxBusyError):
             self._failures.put(key, True, 1)
         for request_id in sorted(flight.request_ids):
             wanted = self._wanted.get(request_id)
@@ -262,7 +275,7 @@ class Grammars:
             logger.warning("the grammar engine %r failed, %r is tried next: %s", name, following, error)
             found = self._cache.get((following, digest))
             if found is None:
-                return self._compile_with(following, request_id, wanted, digest, flight.rules)
+                return self._compile_in(Flight((following, digest), flight.rules, flight.seconds), request_id, wanted)
             wanted.grammars[digest] = found
             wanted.engines.add(following)
             return self._finish_if_whole(request_id)
@@ -273,22 +286,42 @@ class Grammars:
 
     # --- on a thread -----------------------------------------------------------------------------
 
-    def _index(self, flight: Flight) -> None:
+    def _arrive(self, flight: Flight, found: CompiledGrammar | Exception | None) -> None:
+        self._arrived.put((flight, found))
+        self._wake()
+
+    def _warm(self, name: str) -> bool:
+        self._compiler.warm(name)
+        return False
+
+    def _may_go_on(self, flight: Flight) -> bool:
+        assert flight.job is not None
+        flight.gave_way = not self._lanes.may_go_on(flight.job)
+        return not flight.gave_way
+
+    def _index(self, flight: Flight) -> bool:
         try:
             self._start.warm(self._compiler.vocabulary)
             found: Exception | None = None
         except Exception as error:  # noqa: BLE001  it belongs to the requests that wait
             found = error
-        self._arrived.put((flight, found))
-        self._wake()
+        self._arrive(flight, found)
+        return False
 
-    def _compile(self, flight: Flight) -> None:
+    def _compile(self, flight: Flight) -> bool:
+        """Whether it gave way."""
+        flight.gave_way, began = False, time.monotonic()
         try:
-            found: CompiledGrammar | Exception = self._compiler.compile(flight.key[0], flight.rules, flight.stop)
+            found: CompiledGrammar | Exception = self._compiler.compile(
+                flight.key[0], flight.rules, flight.stop, flight.seconds
+            )
         except Exception as error:  # noqa: BLE001  it belongs to the requests that wait
+            if flight.gave_way:
+                return True
             found = error
-        self._arrived.put((flight, found))
-        self._wake()
+            flight.seconds = max(self._seconds * LEAST, flight.seconds - (time.monotonic() - began))
+        self._arrive(flight, found)
+        return False
 
 
 def needs_index(structured: StructuredRequest) -> bool:
@@ -303,6 +336,8 @@ def engines_of(structured: StructuredRequest) -> tuple[str, ...]:
 
 def concerns_all(error: Exception) -> bool:
     """Whether every other engine would fail by it too."""
+    if isinstance(error, SandboxBusyError):
+        return True
     return isinstance(error, ParameterError) and not isinstance(error, UnenforcedConstraintError)
 
 

@@ -16,6 +16,7 @@ from kernelet.engine.sandbox.pool import Sandbox
 from kernelet.engine.structured.compiler import GrammarCompiler
 from kernelet.engine.structured.forced import ForcedText
 from kernelet.engine.structured.grammars import Grammars
+from kernelet.engine.structured.lanes import TOGETHER
 from kernelet.engine.structured.prepare import AUTO, StructuredOutputs
 from kernelet.engine.structured.start import Starter
 from kernelet.errors import ConfigError, ParameterError
@@ -75,7 +76,7 @@ def make_grammars(
     load_tokenizer: Callable[[ModelConfig], Tokenizer | None],
 ) -> Grammars:
     """The engine's half; reads the tokenizer once a request needs it, or for the engine that the operator named."""
-    sandbox = Sandbox(memory_bytes=config.structured.compile_memory, plugins=helper_plugins)
+    sandbox = Sandbox(TOGETHER, config.structured.compile_memory, plugins=helper_plugins)
     tokens = ModelTokens(config.model, load_tokenizer)
     compiler = GrammarCompiler(plugins, config.structured, tokens.vocabulary, sandbox)
     forced = ForcedText(lambda: compiler.vocabulary, tokens.encode)

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from kernelet.engine.sandbox import helper as helper_module
-from kernelet.engine.sandbox.helper import HelperProcess
+from kernelet.engine.sandbox.helper import HelperProcess, Watch
 from kernelet.engine.sandbox.messages import Call, Hello
 from kernelet.errors import SandboxError, SandboxTargetError, SandboxTimeoutError
 
@@ -20,8 +20,9 @@ def helper():
     helper.release()
 
 
-def call(helper, target, payload=b"", seconds=60.0):
-    return helper.call(Call(target=f"sandbox_targets:{target}", payload=payload, seconds=seconds), target, 1 << 20)
+def call(helper, target, payload=b"", seconds=60.0, watch=None):
+    made = Call(target=f"sandbox_targets:{target}", payload=payload, seconds=seconds)
+    return helper.call(made, target, 1 << 20, watch)
 
 
 def test_it_is_another_process_with_a_session_of_its_own(helper):
@@ -40,6 +41,22 @@ def test_it_is_of_no_use_once_it_was_stopped(helper):
     with pytest.raises(SandboxTimeoutError):
         call(helper, "sleep", b"600", seconds=0.1)
     assert not helper.usable
+
+
+def test_who_watches_a_call_is_asked_time_and_again(helper):
+    asked = []
+    call(helper, "sleep", b"0.4", watch=Watch(0.1, lambda: asked.append(1) or True))
+    assert 2 <= len(asked) <= 4
+    assert helper.usable
+    with pytest.raises(SandboxError, match=r"^sleep was stopped, since others wait$") as caught:
+        call(helper, "sleep", b"600", watch=Watch(0.1, lambda: False))
+    assert not isinstance(caught.value, SandboxTimeoutError)
+    assert not helper.usable
+
+
+def test_the_deadline_of_a_call_that_is_watched(helper):
+    with pytest.raises(SandboxTimeoutError, match=r"took longer than 0\.3 s"):
+        call(helper, "sleep", b"600", seconds=0.3, watch=Watch(0.1, lambda: True))
 
 
 def test_it_goes_on_after_an_exception(helper):

@@ -13,7 +13,7 @@ from kernelet.contracts.offer import Settings
 from kernelet.contracts.structured import Chars, Concat, GrammarRules, Repeat, Text, Union
 from kernelet.engine.structured.forced import ForcedText
 from kernelet.engine.structured.grammars import Grammars
-from kernelet.errors import SandboxError
+from kernelet.errors import SandboxError, SandboxTimeoutError
 from kernelet.request.structured import RulesState, StructuredRequest
 from kernelet.structured import rules as over
 from kernelet.testing.grammar_engine.reference import ReferenceEngine
@@ -40,15 +40,22 @@ class Compiler:
         self.vocabulary = vocabulary_of([*(bytes([value]) for value in range(256)), *([b""] * 4)], (EOS,))
         self.engine = ReferenceEngine(Settings(plugin="reference"), self.vocabulary)
         self.compiled, self.closed = [], 0
-        self.errors, self.stuck = {}, threading.Event()
+        self.errors, self.stuck, self.ends = {}, threading.Event(), threading.Event()
+        self.seconds = []
         self.gate = threading.Event()
         self.gate.set()
 
-    def compile(self, name, rules, stop=None):
+    def compile(self, name, rules, stop=None, seconds=None):
         assert self.gate.wait(60)
         self.compiled.append((name, rules))
+        self.seconds.append(seconds)
         if name in self.errors:
             raise self.errors[name]
+        if name == "late":
+            while stop.watch.may_go_on():
+                if self.ends.wait(0.01):
+                    raise SandboxTimeoutError("late took longer than it may")
+            raise SandboxError("others wait")
         if name == "stuck":
             helper = Helper()
             assert stop.holds(helper)
@@ -62,6 +69,7 @@ class Compiler:
     def close(self):
         self.closed += 1
         self.gate.set()
+        self.ends.set()
 
 
 @pytest.fixture

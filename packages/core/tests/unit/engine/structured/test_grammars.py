@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 
 from kernelet.contracts.sampling import SamplerParams
-from kernelet.contracts.structured import Chars, Repeat
+from kernelet.contracts.structured import Chars, Repeat, Text
 from kernelet.engine.structured.start import Starter
 from kernelet.errors import ParameterError, SandboxMemoryError, SandboxTimeoutError, UnenforcedConstraintError
 from kernelet.request.structured import Exit, FreeState, Marker, StructuredRequest
@@ -174,6 +175,54 @@ def test_the_next_engine_compiles_where_one_fails_and_is_remembered(world, compi
     assert [name for name, _ in compiler.compiled] == ["a", "b", "c", "a"], "what was named is tried again"
     assert [one.ends[f"r{index}"].structured for index in range(3)] == ["enforced"] * 3
     assert one.ends["r3"].finish_reason == "error"
+
+
+def test_the_engines_have_one_deadline_together(world, compiler):
+    compiler.errors = {"a": RuntimeError("at once")}
+    one = world(compile_timeout=30.0)
+    one.add("held", YES_OR_NO, engine="a", others=("b",))
+    one.run()
+    assert 29.0 < compiler.seconds[1] < compiler.seconds[0] == 30.0
+
+
+def test_the_next_engine_has_a_part_of_the_deadline_at_least(world, compiler, monkeypatch):
+    compiler.errors = {"a": LATE}
+    now = iter((0.0, 10.1, 20.0))
+    one = world()
+    monkeypatch.setattr("kernelet.engine.structured.grammars.time", SimpleNamespace(monotonic=lambda: next(now)))
+    one.add("held", YES_OR_NO, engine="a", others=("b",))
+    one.run()
+    assert compiler.seconds == [10.0, 2.5]
+
+
+def test_constraints_that_take_long_hold_up_no_others(world, compiler):
+    """Two run on, the others give way, and come to their turn once those have ended."""
+    one = world()
+    hostile = [Text(f"x{index}") for index in range(6)]
+    for index, expression in enumerate(hostile):
+        one.add(f"late{index}", expression, engine="late", others=("b",))
+    one.add("new", YES_OR_NO)
+    assert one.run(until=lambda: "new" in one.ends).text("new") in {b"yes", b"no"}
+    assert list(one.ends) == ["new"]
+    compiler.ends.set()
+    one.run()
+    assert [one.ends[f"late{index}"].structured for index in range(6)] == ["enforced"] * 6
+
+
+def test_too_many_that_wait_are_told_to_come_again(world, compiler, monkeypatch):
+    monkeypatch.setattr("kernelet.engine.structured.lanes.MAX_WAITING", 1)
+    compiler.gate.clear()
+    one = world()
+    for name in "abcd":
+        one.add(name, Text(name), others=("b",))
+    one.run(until=lambda: "d" in one.ends)
+    end = one.ends["d"]
+    assert (end.error, end.try_again) == ("1 other constraints wait to be compiled: try again later", True)
+    compiler.gate.set()
+    one.run()
+    assert [one.ends[name].structured for name in "abc"] == ["enforced"] * 3
+    one.add("d", Text("d"))
+    assert one.run().ends["d"].structured == "enforced"
 
 
 def test_another_engine_is_tried_inline_too(world, compiler):
