@@ -2,7 +2,8 @@
 
 Files lie in 256 folders, by the first byte of their key. The files of one chunk, one a rank, are a unit: they come one
 by one and go together. Whoever writes holds a lock on the folder meanwhile, looks what others have written and given
-up since, and makes room before. Readers hold nothing: a file that goes away under them is a miss.
+up since, and makes room before. Readers hold nothing: a file that goes away under them is a miss. Where the
+folder itself is deleted, it is made anew.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import secrets
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -83,14 +85,14 @@ class Folder:
         self._max_bytes = max_bytes
         self._policy = policy
         self._mutex = threading.Lock()
+        self._turn = threading.Lock()
         self._free = Slots(max_units)
         self._units: dict[str, Unit] = {}
         self._at: dict[int, Unit] = {}
         self._listings: dict[str, Listing] = {}
         self._bytes = 0
         try:
-            path.mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._lock = self._open_lock()
             with self._locked():
                 self._remove_unfinished()
                 with self._mutex:
@@ -162,7 +164,7 @@ class Folder:
                 if not there:
                     gone |= self._make_room(size)
             target = self.file(name)
-            unfinished = target.with_suffix(UNFINISHED)
+            unfinished = target.with_name(f"{name}-{secrets.token_hex(4)}{UNFINISHED}")
             if there:
                 yield Room(None, came, gone)
                 return
@@ -183,18 +185,33 @@ class Folder:
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
         deadline = time.monotonic() + LOCK_SECONDS
-        while True:
-            try:
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
+        with self._turn:
+            while not self._lock_now():
                 if time.monotonic() > deadline:
-                    raise TimeoutError(f"another engine holds {self.path / LOCK} for {LOCK_SECONDS:g} s") from None
+                    raise TimeoutError(f"another engine holds {self.path / LOCK} for {LOCK_SECONDS:g} s")
                 time.sleep(0.005)
+            try:
+                yield
+            finally:
+                fcntl.flock(self._lock, fcntl.LOCK_UN)
+
+    def _lock_now(self) -> bool:
+        """Whether this engine holds the file that everybody locks, which is another one once the folder was deleted."""
         try:
-            yield
-        finally:
-            fcntl.flock(self._lock, fcntl.LOCK_UN)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(self._lock), (self.path / LOCK).stat()):
+                return True
+        opened = self._open_lock()
+        os.close(self._lock)
+        self._lock = opened
+        return False
+
+    def _open_lock(self) -> int:
+        self.path.mkdir(parents=True, exist_ok=True)
+        return os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
 
     def _remove_unfinished(self) -> None:
         """Of engines that were killed; nobody writes now."""

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
 import random
+import shutil
 import threading
 import time
 
@@ -127,6 +129,33 @@ def test_a_folder_that_went_away(tmp_path):
     assert other.refresh() == (set(), {"aa-0"})
     put(other, "aa-0")
     assert on_disk(tmp_path) == {"aa-0"}
+
+
+def test_the_whole_folder_went_away_and_two_go_on(tmp_path):
+    """They lock the same file again, and find what the other one writes."""
+    path = tmp_path / "kv"
+    one, two = opened(path), opened(path)
+    put(one, "aa-0")
+    shutil.rmtree(path)
+    assert put(one, "bb-0").gone == {"aa-0"}
+    with one.room("cc-0", SIZE) as room:
+        room.file.write_bytes(b"x")
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(os.open(path / ".lock", os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        assert not two._lock_now()
+    assert put(two, "dd-0").came == {"bb-0", "cc-0"}
+    shutil.rmtree(path)
+    assert one.refresh() == (set(), {"bb-0", "cc-0"})
+    assert on_disk(path) == set()
+
+
+def test_a_folder_that_goes_while_a_file_is_written(tmp_path):
+    path = tmp_path / "kv"
+    folder = opened(path)
+    with pytest.raises(FileNotFoundError), folder.room("aa-0", SIZE) as room:
+        room.file.write_bytes(b"x") and shutil.rmtree(path)
+    assert put(folder, "aa-0").file is not None
+    assert on_disk(path) == {"aa-0"}
 
 
 def test_what_another_uses_stays(tmp_path):
