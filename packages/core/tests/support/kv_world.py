@@ -47,6 +47,7 @@ class Side(SchedulerSide):
         self.calls = []
         self.steps = []
         self.failing = {}
+        self.refuses = None
 
     def __getattribute__(self, name):
         found = super().__getattribute__(name)
@@ -65,6 +66,8 @@ class Side(SchedulerSide):
 
     def on_new_request(self, request):
         self.calls.append(("new", request.request_id))
+        if self.refuses is not None:
+            raise self.refuses
 
     def get_num_new_matched_tokens(self, request, num_computed_tokens):
         self.calls.append(("ask", request.request_id, num_computed_tokens))

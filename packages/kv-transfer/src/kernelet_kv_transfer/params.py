@@ -6,9 +6,10 @@ Field names are those of vLLM's NIXL connector where it has one; what is ours is
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from kernelet.errors import ParameterError
 
@@ -17,6 +18,12 @@ TO_DECODE = "do_remote_decode"
 """Asks the engine that prefills to keep the prompt's keys and values for another."""
 TO_PREFILL = "do_remote_prefill"
 """Asks the engine that decodes to take them; the other keys say from where."""
+
+
+Name = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"\A[^\x00-\x1f\x7f-\x9f\u2028\u2029]*\Z")]
+"""Text of one line: it comes from a client, and stands in logs."""
+Port = Annotated[int, Meta(ge=1, le=65535)]
+Number = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 
 
 class Remote(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,14 +40,14 @@ class Remote(msgspec.Struct, frozen=True, kw_only=True):
         remote_ranks: Host and port of each rank (ours).
     """
 
-    remote_engine_id: str
-    remote_host: str
-    remote_port: int
-    tp_size: int
-    remote_num_tokens: int
-    remote_lease: int
-    remote_generation: str
-    remote_ranks: tuple[tuple[str, int], ...]
+    remote_engine_id: Name
+    remote_host: Name
+    remote_port: Port
+    tp_size: Annotated[int, Meta(ge=1)]
+    remote_num_tokens: Annotated[int, Meta(ge=1, le=(1 << 63) - 1)]
+    remote_lease: Number
+    remote_generation: Name
+    remote_ranks: tuple[tuple[Name, Port], ...]
 
 
 KEYS = (TO_DECODE, TO_PREFILL, "remote_request_id", "remote_block_ids", *Remote.__struct_fields__)
@@ -56,7 +63,7 @@ def remote_of(params: Mapping[str, Any] | None) -> Remote | None:
     """What is to be taken from another engine; None: nothing.
 
     Raises:
-        ParameterError: a key is missing or of the wrong type.
+        ParameterError: a key is missing, of the wrong type, out of range, or contradicts another.
     """
     if not params:
         return None
@@ -75,8 +82,12 @@ def remote_of(params: Mapping[str, Any] | None) -> Remote | None:
         remote = msgspec.convert(dict(params), Remote)
     except msgspec.ValidationError as error:
         raise ParameterError(FIELD, f"{error}: {advice}") from None
-    if len(remote.remote_ranks) != remote.tp_size or remote.remote_num_tokens < 1:
-        raise ParameterError(FIELD, f"tp_size ranks and 1 remote_num_tokens at least must be there: {advice}")
+    if len(remote.remote_ranks) != remote.tp_size:
+        raise ParameterError(
+            f"{FIELD}.remote_ranks", f"has {len(remote.remote_ranks)}, and tp_size is {remote.tp_size}: {advice}"
+        )
+    if (remote.remote_host, remote.remote_port) != remote.remote_ranks[0]:
+        raise ParameterError(f"{FIELD}.remote_host", f"and remote_port are not the first of remote_ranks: {advice}")
     return remote
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
 from collections.abc import Mapping
 from typing import Any
@@ -18,11 +17,20 @@ from kernelet.contracts.kv import (
     Ticket,
 )
 from kernelet.contracts.offer import Settings
-from kernelet.errors import ConfigError
+from kernelet.errors import ConfigError, ParameterError
 from kernelet_kv_transfer.messages import Address, Lease, Load, Orders
-from kernelet_kv_transfer.params import Remote, asks_for_handover, handover_params, remote_of
+from kernelet_kv_transfer.params import (
+    FIELD,
+    TO_DECODE,
+    TO_PREFILL,
+    Remote,
+    asks_for_handover,
+    handover_params,
+    remote_of,
+)
 
-logger = logging.getLogger(__name__)
+CONSUMER = "this engine has the role of a consumer and keeps no prompt for others: ask one that prefills"
+PRODUCER = "this engine has the role of a producer and takes no prompt of others: ask one that decodes"
 
 
 class PrefillDecodeScheduler(SchedulerSide):
@@ -46,21 +54,22 @@ class PrefillDecodeScheduler(SchedulerSide):
         remote_of(params)
 
     def on_new_request(self, request: KVRequest) -> None:
+        if asks_for_handover(request.kv_transfer_params) and not self.context.saves:
+            raise ParameterError(f"{FIELD}.{TO_DECODE}", CONSUMER)
         remote = remote_of(request.kv_transfer_params)
         if remote is None:
             return
-        if self.context.loads:
-            self._remotes[request.request_id] = remote
-            self._renewals.append(remote)
-        else:
-            logger.warning("%s has the role of a producer and takes no prompt of others", self.context.engine_id)
+        if not self.context.loads:
             self._releases.append(remote)
+            raise ParameterError(f"{FIELD}.{TO_PREFILL}", PRODUCER)
+        self._remotes[request.request_id] = remote
+        self._renewals.append(remote)
 
     def get_num_new_matched_tokens(self, request: KVRequest, num_computed_tokens: int) -> Ticket | None:
         remote = self._remotes.get(request.request_id)
-        if remote is None or not num_computed_tokens < remote.remote_num_tokens <= request.num_tokens:
+        if remote is None or (num_tokens := self._num_tokens(remote, request)) <= num_computed_tokens:
             return None
-        return Ticket(num_tokens=remote.remote_num_tokens - num_computed_tokens, load_async=True)
+        return Ticket(num_tokens=num_tokens - num_computed_tokens, load_async=True)
 
     def update_state_after_alloc(
         self, request: KVRequest, transfer: int, start: int, end: int, block_ids: tuple[tuple[int, ...], ...]
@@ -69,7 +78,7 @@ class PrefillDecodeScheduler(SchedulerSide):
         self._loads[transfer] = Load(
             transfer=transfer,
             remote=remote,
-            key=request.key(remote.remote_num_tokens),
+            key=request.key(self._num_tokens(remote, request)),
             start=start,
             end=end,
             block_ids=block_ids,
@@ -132,6 +141,11 @@ class PrefillDecodeScheduler(SchedulerSide):
 
     def has_pending_work(self) -> bool:
         return bool(self._leases or self._renewals or self._loads or self._releases)
+
+    @staticmethod
+    def _num_tokens(remote: Remote, request: KVRequest) -> int:
+        """What is asked for; of a longer prompt, which must be another one, the load fails by its key."""
+        return min(remote.remote_num_tokens, request.num_tokens)
 
 
 def _place(data: bytes) -> tuple[str, int]:

@@ -111,20 +111,45 @@ def test_a_request_that_waits_keeps_its_lease_alive():
     assert not orders(consumer).renewals
 
 
-@pytest.mark.parametrize("tokens, computed", [(TOKENS, 20), (TOKENS[:19], 0)])
-def test_what_does_not_fit_is_a_miss_and_is_released_once_it_computes(tokens, computed):
-    consumer, decode = side("consumer"), request(tokens, handed_over())
+def test_what_is_computed_already_is_a_miss_and_is_released_once_it_computes():
+    consumer, decode = side("consumer"), request(params=handed_over())
     consumer.on_new_request(decode)
-    assert consumer.get_num_new_matched_tokens(decode, computed) is None
+    assert consumer.get_num_new_matched_tokens(decode, 20) is None
     held = ScheduledKV(request=decode, num_computed_tokens=0, num_scheduled_tokens=1, block_ids=BLOCKS)
     assert orders(consumer, held).releases == (remote_of(decode.kv_transfer_params),)
     consumer.request_finished(decode, 9, 20, BLOCKS)
     assert not consumer.has_pending_work()
 
 
-@pytest.mark.parametrize("how", ["abort", "finish", "cancel", "producer"])
+def test_a_longer_prompt_than_the_request_has_is_asked_for_and_fails_by_its_key():
+    consumer, decode = side("consumer"), request(TOKENS[:19], handed_over())
+    consumer.on_new_request(decode)
+    assert consumer.get_num_new_matched_tokens(decode, 4) == Ticket(num_tokens=15)
+    consumer.update_state_after_alloc(decode, 8, 4, 18, BLOCKS)
+    (load,) = orders(consumer).loads
+    assert load.key == decode.key(19) != request().key(20)
+
+
+@pytest.mark.parametrize(
+    "role, params, key",
+    [
+        ("producer", handed_over, "do_remote_prefill"),
+        ("consumer", lambda: {"do_remote_decode": True}, "do_remote_decode"),
+    ],
+)
+def test_what_the_role_does_not_do_is_refused(role, params, key):
+    of, told = side(role), request(params=params())
+    with pytest.raises(ParameterError, match=f"this engine has the role of a {role}") as caught:
+        of.on_new_request(told)
+    assert caught.value.parameter == f"kv_transfer_params.{key}"
+    given = remote_of(told.kv_transfer_params)
+    assert orders(of).releases == (() if given is None else (given,))
+    assert not of.has_pending_work()
+
+
+@pytest.mark.parametrize("how", ["abort", "finish", "cancel"])
 def test_every_way_out_releases(how):
-    of, decode = side("producer" if how == "producer" else "both"), request(params=handed_over())
+    of, decode = side("both"), request(params=handed_over())
     of.on_new_request(decode)
     if how == "abort":
         assert of.get_num_new_matched_tokens(decode, 0)

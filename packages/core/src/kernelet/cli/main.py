@@ -124,9 +124,11 @@ def set_up_logging(*, debug: bool) -> None:
     """Warnings of our own code go to stderr as one line each; everything with --debug."""
     import logging
 
+    from kernelet.config.log_lines import LineFormatter
+
     handler = logging.StreamHandler()
     pattern = "%(asctime)s %(name)s %(levelname)s %(message)s" if debug else "%(levelname)s: %(message)s"
-    handler.setFormatter(logging.Formatter(pattern))
+    handler.setFormatter(LineFormatter(pattern))
     log = logging.getLogger("kernelet")
     log.handlers[:] = [handler]
     log.propagate = False

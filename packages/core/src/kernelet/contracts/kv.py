@@ -226,7 +226,12 @@ class SchedulerWatch(ABC):  # noqa: B024 - nothing of it is needed
     """What a ``SchedulerSide`` hears, and may leave out."""
 
     def on_new_request(self, request: KVRequest) -> None:
-        """A request came in."""
+        """A request came in.
+
+        Raises:
+            ParameterError: what its ``kv_transfer_params`` ask for does not go together with it, or with this engine's
+                role: it ends with this error, and this connector hears no more of it. Since kv 1.2.
+        """
 
     def request_preempted(self, request: KVRequest) -> None:
         """A request loses its blocks, also those that hold what was loaded; it will be asked about again."""
@@ -289,7 +294,10 @@ class SchedulerSide(SchedulerWatch, ABC):
         """
 
     def abort(self, request: KVRequest) -> None:
-        """Settles what ``get_num_new_matched_tokens`` said, where nothing will be loaded of it."""
+        """Settles what ``get_num_new_matched_tokens`` said, where nothing will be loaded of it.
+
+        It is also called for a request that another connector refused, and of which nothing more is heard.
+        """
 
     def cancel(self, transfer: int) -> None:
         """A load or a handover is over before it was confirmed: its deadline passed, or its request ended.

@@ -39,7 +39,7 @@ API_VERSIONS = MappingProxyType(
         "cache": ApiVersion(2, 2),
         "model": ApiVersion(1, 3),
         "quant": ApiVersion(1, 2),
-        "kv": ApiVersion(1, 1),
+        "kv": ApiVersion(1, 2),
         "executor": ApiVersion(1, 4),
         "sampling": ApiVersion(1, 2),
         "io": ApiVersion(1, 0),

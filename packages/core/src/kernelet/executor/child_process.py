@@ -7,6 +7,8 @@ import os
 import signal
 import threading
 
+from kernelet.config.log_lines import LineFormatter
+
 
 def set_up(name: str, log_level: int) -> None:
     """Log and signals. The parent's group of processes gets signals too; this one ends on the parent's word.
@@ -18,7 +20,7 @@ def set_up(name: str, log_level: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: None)  # not SIG_IGN, which programs that are started from here would inherit
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter(f"%(levelname)s: {name}: %(message)s"))
+    handler.setFormatter(LineFormatter(f"%(levelname)s: {name}: %(message)s"))
     log = logging.getLogger("kernelet")
     log.handlers[:] = [handler]
     log.propagate = False

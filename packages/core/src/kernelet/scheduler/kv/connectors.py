@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kernelet.contracts.kv import LATER, KVRequest, KVStep, Later, SchedulerSide, Ticket
-from kernelet.errors import PluginError
+from kernelet.errors import ParameterError, PluginError
 from kernelet.scheduler.kv.guard import GuardedSide
 
 
@@ -45,9 +45,18 @@ class Connectors:
         return iter(self._all)
 
     def on_new_request(self, request: KVRequest) -> None:
-        """A request came in."""
-        for one in self._all:
-            one.side.on_new_request(request)
+        """A request came in.
+
+        Raises:
+            ParameterError: one of them refuses it; those that heard of it before are told.
+        """
+        for index, one in enumerate(self._all):
+            try:
+                one.side.on_new_request(request)
+            except ParameterError:
+                for other in self._all[:index]:
+                    other.side.abort(request)
+                raise
 
     def ask(self, request: KVRequest, num_computed_tokens: int) -> Promise | Later | None:
         """What the first has that has something, or may have. Those behind it are not asked."""

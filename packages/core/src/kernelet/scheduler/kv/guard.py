@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 import msgspec
 
 from kernelet.contracts.kv import Handover, KVRequest, KVStep, Later, SchedulerSide, Ticket
-from kernelet.errors import KerneletError, PluginError
+from kernelet.errors import KerneletError, ParameterError, PluginError
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,9 @@ class GuardedSide(SchedulerSide):
         )
 
     def on_new_request(self, request: KVRequest) -> None:
-        self._call(self._side.on_new_request, _any, None, request)
+        refusal = self._call(self._on_new_request, _any, None, request)
+        if refusal is not None:
+            raise refusal
 
     def get_num_new_matched_tokens(self, request: KVRequest, num_computed_tokens: int) -> Ticket | Later | None:
         return self._call(self._side.get_num_new_matched_tokens, _ticket, None, request, num_computed_tokens)
@@ -103,6 +105,13 @@ class GuardedSide(SchedulerSide):
             logger.exception("KV connector %s failed as it was shut down", self._name)
 
     # --- inside ----------------------------------------------------------------------------------
+
+    def _on_new_request(self, request: KVRequest) -> ParameterError | None:
+        try:
+            self._side.on_new_request(request)
+        except ParameterError as error:
+            return error
+        return None
 
     def _reset_cache(self) -> str | None:
         try:

@@ -93,6 +93,7 @@ class RemoteKV:
 
         Raises:
             RequestFailedError: a connector is switched off without which its answer is worth nothing.
+            ParameterError: a connector refuses it.
         """
         for connector in self._connectors:
             if connector.side.off and connector.requires_delivery:

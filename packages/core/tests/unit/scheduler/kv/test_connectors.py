@@ -4,7 +4,7 @@ import pytest
 from kv_world import KVWorld, Side
 
 from kernelet.contracts.kv import LATER, KVStep, Ticket
-from kernelet.errors import PluginError
+from kernelet.errors import ParameterError, PluginError
 from kernelet.scheduler.kv.connectors import Connector, Connectors, merged
 
 STEP = KVStep(step=0)
@@ -39,6 +39,15 @@ def test_later_of_an_earlier_one_waits_for_it(several):
     assert second.calls == []
     first.answers["a"] = None
     assert connectors.ask(One, 0).connector.name == "1"
+
+
+def test_what_one_refuses_those_before_it_forget(several):
+    (first, second, third), connectors = several
+    second.refuses = ParameterError("kv_transfer_params.a", "no")
+    with pytest.raises(ParameterError, match=r"^kv_transfer_params.a: no$"):
+        connectors.on_new_request(One)
+    assert (first.did("abort"), second.did("abort"), third.calls) == ([("abort", "a")], [], [])
+    assert not connectors.off
 
 
 def test_what_was_said_and_is_not_loaded_is_given_back_once(several):

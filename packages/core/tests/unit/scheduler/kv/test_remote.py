@@ -6,7 +6,7 @@ from kv_world import KVWorld, Side, told
 from scheduler_world import scheduled
 
 from kernelet.contracts.kv import LATER, Ticket
-from kernelet.errors import PluginError
+from kernelet.errors import ParameterError, PluginError
 
 METHODS = (
     *("on_new_request", "get_num_new_matched_tokens", "update_state_after_alloc", "abort", "cancel"),
@@ -266,3 +266,14 @@ def test_the_end(world):
     with pytest.raises(PluginError, match="no KV connector runs"):
         world.scheduler.reset_connectors()
     assert world.side.calls == [("reset",), ("shutdown",)]
+
+
+def test_a_request_that_a_connector_refuses_ends_with_its_error():
+    world = KVWorld(Side())
+    world.sides[0].refuses = ParameterError("kv_transfer_params.a", "no")
+    with pytest.raises(ParameterError, match=r"^kv_transfer_params\.a: no$"):
+        world.add("a", 6)
+    world.sides[0].refuses = None
+    world.add("a", 6, max_tokens=2)
+    world.finish()
+    assert world.sides[0].did("finished") == [("finished", "a", 7)]
