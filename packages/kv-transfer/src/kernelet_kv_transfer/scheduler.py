@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Mapping
 from typing import Any
@@ -29,6 +30,8 @@ from kernelet_kv_transfer.params import (
     remote_of,
 )
 
+logger = logging.getLogger(__name__)
+
 CONSUMER = "this engine has the role of a consumer and keeps no prompt for others: ask one that prefills"
 PRODUCER = "this engine has the role of a producer and takes no prompt of others: ask one that decodes"
 
@@ -42,6 +45,14 @@ class PrefillDecodeScheduler(SchedulerSide):
         if context.saves and len(self._ranks) != len(context.layouts):
             raise ConfigError(
                 f"{settings.plugin}: {len(context.layouts)} ranks must say where they listen, {len(self._ranks)} do"
+            )
+        lease = settings.values.get("lease")
+        if context.saves and isinstance(lease, int) and lease > context.handover_timeout:
+            logger.warning(
+                "%s.lease is %d s, and blocks are given back after %g s: lower it, or raise --kv-handover-timeout",
+                settings.plugin,
+                lease,
+                context.handover_timeout,
             )
         self._remotes: dict[str, Remote] = {}
         self._leases: dict[int, Lease] = {}

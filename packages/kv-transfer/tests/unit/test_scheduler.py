@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 
@@ -170,6 +172,14 @@ def test_a_handover_that_is_cancelled_before_its_step_is_none():
     producer.request_finished(request(params={"do_remote_decode": True}), 3, 20, BLOCKS)
     producer.cancel(3)
     assert orders(producer) == Orders()
+
+
+def test_a_lease_that_is_longer_than_the_core_waits_is_said(caplog):
+    for lease in (480, 481):
+        settings = Settings(plugin="kv-test", values={"lease": lease})
+        PrefillDecodeScheduler(settings, replace(side("producer").context, handover_timeout=480.0))
+    (record,) = caplog.records
+    assert record.getMessage().startswith("kv-test.lease is 481 s, and blocks are given back after 480 s")
 
 
 def test_wrong_params_are_told_to_the_client():

@@ -11,6 +11,7 @@ another number is dropped. What was not confirmed was not loaded.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -196,6 +197,7 @@ class KVConnectorContext:
         engine_id: Names this engine among others, for as long as its process runs.
         layouts: By rank, then by group.
         load_timeout: Seconds, the deadline of each load.
+        handover_timeout: Seconds, the deadline of each handover. Since kv 1.2.
         max_model_len: Largest number of tokens of a request.
         handshakes: What ``WorkerSide.get_handshake_metadata`` gave, by rank; None where it gave nothing.
         eviction: Makes the offered ``EvictionPolicy`` of a name, of a pool of so many ids, the null block
@@ -210,6 +212,7 @@ class KVConnectorContext:
     max_model_len: int
     handshakes: tuple[bytes | None, ...] = ()
     eviction: Callable[[str, int], EvictionPolicy] = no_policies
+    handover_timeout: float = math.inf
 
     @property
     def saves(self) -> bool:

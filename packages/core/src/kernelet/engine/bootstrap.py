@@ -42,7 +42,7 @@ from kernelet.engine.input_processor import InputProcessor
 from kernelet.engine.io_processor import make_io_processor
 from kernelet.engine.kv.life import KVConnection
 from kernelet.engine.kv_events.events import KVEvents
-from kernelet.engine.kv_options import kv_events, kv_transfer
+from kernelet.engine.kv_options import kv_events, kv_transfer, warn_of_unused
 from kernelet.engine.model_config import build_model_config
 from kernelet.engine.model_resolution import resolve_model
 from kernelet.engine.option_sources import ResolvedOptions, resolve_options
@@ -142,7 +142,8 @@ def configure_engine(
     options = resolved.options
     kernel = boot_kernel(options, objects, endpoints)
     transfer = kv_transfer(options, lambda name: kernel.select(KVConnectorOffer, name).chosen)
-    kernel.use_settings(transfer.settings)
+    kernel.use_settings(transfer.settings, transfer.origins)
+    warn_of_unused(options.set, kernel.offers(KVConnectorOffer), transfer.config.connectors)
     platform = kernel.select_platform()
     assert kernel.platform_config is not None
     model_config = build_model_config(

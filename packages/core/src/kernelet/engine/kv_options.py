@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -16,6 +17,8 @@ from kernelet.contracts.kv import ROLES, KVConnectorOffer
 from kernelet.contracts.plugins import Owned
 from kernelet.engine.options import EngineOptions
 from kernelet.errors import ConfigError
+
+logger = logging.getLogger(__name__)
 
 TRANSFER, EVENTS = "--kv-transfer-config", "--kv-events-config"
 
@@ -70,10 +73,12 @@ class KVTransfer:
     Attributes:
         config: For every process.
         settings: Of all plugins: those that the operator set, and those of connectors.
+        origins: Where the latter stand, by plugin and key.
     """
 
     config: KVTransferConfig
     settings: Settings = field(default_factory=dict)
+    origins: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 def kv_transfer(options: EngineOptions, select: Callable[[str], Owned[KVConnectorOffer]]) -> KVTransfer:
@@ -98,8 +103,8 @@ def kv_transfer(options: EngineOptions, select: Callable[[str], Owned[KVConnecto
     chosen = [select(entry.kv_connector) for entry in entries]
     role = agreed("--kv-role", options.kv_role, [read_role(one) for one in (whole, *entries) if one is not None])
     check_connectors([owned.offer for owned in chosen], role)
-    if not chosen and role is not None:
-        raise ConfigError("--kv-role is of KV connectors, and there is none: name one with --kv-connector")
+    if not chosen:
+        check_unused(options)
     policies = [one.kv_load_failure_policy for one in (whole, *entries) if one is not None]
     policy = agreed("--kv-load-failure-policy", options.kv_load_failure_policy, policies) or RECOMPUTE
     if policy not in FAILURE_POLICIES:
@@ -113,7 +118,29 @@ def kv_transfer(options: EngineOptions, select: Callable[[str], Owned[KVConnecto
         handover_timeout=options.kv_handover_timeout,
         engine_id=agreed("engine_id", None, ids) or "",
     )
-    return KVTransfer(config=config, settings=all_settings(options.set, entries, chosen))
+    settings, origins = all_settings(options.set, entries, chosen)
+    return KVTransfer(config=config, settings=settings, origins=origins)
+
+
+def check_unused(options: EngineOptions) -> None:
+    """Where no connector runs.
+
+    Raises:
+        ConfigError: an option says something of connectors.
+    """
+    usual = EngineOptions()
+    for name in ("kv_role", "kv_load_failure_policy", "kv_load_timeout", "kv_handover_timeout"):
+        if getattr(options, name) != getattr(usual, name):
+            flag = f"--{name.replace('_', '-')}"
+            raise ConfigError(f"{flag} is of KV connectors, and there is none: name one with --kv-connector")
+
+
+def warn_of_unused(given: Settings, offers: Sequence[Owned[KVConnectorOffer]], chosen: Sequence[str]) -> None:
+    """Says which options are of plugins that offer connectors, of which none runs."""
+    for plugin in given:
+        names = [owned.offer.name for owned in offers if owned.plugin == plugin]
+        if names and not set(names) & set(chosen):
+            logger.warning("options of %s are set, and %s does not run: name it with --kv-connector", plugin, names[0])
 
 
 def read_entry(given: object, where: str) -> Entry:
@@ -203,24 +230,26 @@ def check_connectors(offers: Sequence[KVConnectorOffer], role: str | None) -> No
             raise ConfigError(f"--kv-role {role}: {offer.name} can be {known}: choose one of these, or leave it out")
 
 
-def all_settings(given: Settings, entries: Sequence[Entry], chosen: Sequence[Owned[KVConnectorOffer]]) -> Settings:
-    """Options of plugins with those that stand in connectors' entries.
+def all_settings(
+    given: Settings, entries: Sequence[Entry], chosen: Sequence[Owned[KVConnectorOffer]]
+) -> tuple[Settings, Mapping[tuple[str, str], str]]:
+    """Options of plugins with those that stand in connectors' entries, and where the latter stand.
 
     Raises:
         ConfigError: one is given twice.
     """
     found = {plugin: dict(keys) for plugin, keys in given.items()}
+    origins: dict[tuple[str, str], str] = {}
     for entry, owned in zip(entries, chosen, strict=True):
         for name, value in entry.kv_connector_extra_config.items():
             key = owned.offer.extra_config.get(name, name)
             mine = found.setdefault(owned.plugin, {})
+            where = origins[owned.plugin, key] = f"{TRANSFER}: kv_connector_extra_config.{name}"
             if key in mine:
-                raise ConfigError(
-                    f"{TRANSFER}: kv_connector_extra_config.{name} is {owned.plugin}.{key}, which is set already: "
-                    "give it once"
-                )
-            mine[key] = value
-    return found
+                raise ConfigError(f"{where} is {owned.plugin}.{key}, which is set already: give it once")
+            is_whole = isinstance(value, float) and value.is_integer()  # as JSON's 1e9 is
+            mine[key] = int(value) if is_whole else value
+    return found, origins
 
 
 def kv_events(options: EngineOptions) -> KVEventsConfig:

@@ -24,6 +24,7 @@ from kernelet.kernel.offers import checked, why_inactive
 from kernelet.kernel.record import Record
 from kernelet.kernel.registry import Registry
 from kernelet.kernel.report import State
+from kernelet.kernel.settings import NO_ORIGINS, Origins
 
 logger = logging.getLogger("kernelet.kernel")
 
@@ -76,7 +77,9 @@ def boot(
     )
 
 
-def resolve_settings(records: Sequence[Record], given: Mapping[str, Mapping[str, object]]) -> dict[str, Settings]:
+def resolve_settings(
+    records: Sequence[Record], given: Mapping[str, Mapping[str, object]], origins: Origins = NO_ORIGINS
+) -> dict[str, Settings]:
     """Settings of every plugin that runs.
 
     Raises:
@@ -85,7 +88,7 @@ def resolve_settings(records: Sequence[Record], given: Mapping[str, Mapping[str,
     schemas = {record.name: record.schema for record in records if record.active}
     reports = [record.report() for record in records]
     absent = {report.name: report.reason for report in reports if report.state is not State.ACTIVE}
-    return plugin_settings.resolve(schemas, given, absent)
+    return plugin_settings.resolve(schemas, given, absent, origins)
 
 
 def _check(records: Sequence[Record], allow: AllowList) -> None:

@@ -30,6 +30,7 @@ from kernelet.kernel.record import Record
 from kernelet.kernel.report import PluginReport
 from kernelet.kernel.select import attention, ops, pick, relations
 from kernelet.kernel.select import platform as platforms
+from kernelet.kernel.settings import NO_ORIGINS, Origins
 from kernelet.kernel.start import Start, start, start_from
 
 O = TypeVar("O", bound=Offer)  # noqa: E741 - for Offer
@@ -237,9 +238,9 @@ class Kernel:
 
     # --- what only the process's start uses -----------------------------------------------------
 
-    def use_settings(self, settings: Mapping[str, Mapping[str, object]]) -> None:
+    def use_settings(self, settings: Mapping[str, Mapping[str, object]], origins: Origins = NO_ORIGINS) -> None:
         """All options of plugins, in place of those that it booted with; ConfigError if one cannot be."""
-        self._booted.settings = resolve_settings(self._booted.records, settings)
+        self._booted.settings = resolve_settings(self._booted.records, settings, origins)
         self.config = dataclasses.replace(self.config, settings=settings)
 
     def select_platform(self) -> PlatformChoice:

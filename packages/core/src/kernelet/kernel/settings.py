@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from kernelet.contracts.lifecycle import PluginOptions
 from kernelet.contracts.offer import Option, Schema, Settings
@@ -11,6 +12,10 @@ from kernelet.errors import ConfigError, PluginError
 from kernelet.kernel.allow import close_to
 
 Value = bool | int | float | str | None
+Origins = Mapping[tuple[str, str], str]
+"""What messages call an option that was not given with ``--set``, by plugin and key."""
+NO_ORIGINS: Origins = MappingProxyType({})
+
 
 TRUE = frozenset({"true", "yes", "on", "1"})
 FALSE = frozenset({"false", "no", "off", "0"})
@@ -74,7 +79,10 @@ def _convert_text(wanted: type, text: str) -> Value:
 
 
 def resolve(
-    schemas: Mapping[str, Schema], given: Mapping[str, Mapping[str, object]], absent: Mapping[str, str] | None = None
+    schemas: Mapping[str, Schema],
+    given: Mapping[str, Mapping[str, object]],
+    absent: Mapping[str, str] | None = None,
+    origins: Origins = NO_ORIGINS,
 ) -> dict[str, Settings]:
     """Settings of every plugin, defaults filled in.
 
@@ -82,6 +90,7 @@ def resolve(
         schemas: Active plugins and their schemas.
         given: What the operator set.
         absent: Plugins that are installed but do nothing here, and why.
+        origins: Of options in ``given``.
 
     Raises:
         ConfigError: an unknown plugin or key, or a value of the wrong type; lists what there is.
@@ -90,7 +99,7 @@ def resolve(
         if plugin not in schemas or plugin in (absent or {}):
             raise ConfigError(_unknown_plugin(plugin, schemas, absent or {}))
     return {
-        plugin: Settings(plugin=plugin, values=_fill(plugin, schema, given.get(plugin, {})))
+        plugin: Settings(plugin=plugin, values=_fill(plugin, schema, given.get(plugin, {}), origins))
         for plugin, schema in schemas.items()
     }
 
@@ -105,16 +114,15 @@ def _unknown_plugin(plugin: str, schemas: Mapping[str, Schema], absent: Mapping[
     )
 
 
-def _fill(plugin: str, schema: Schema, given: Mapping[str, object]) -> dict[str, Value]:
+def _fill(plugin: str, schema: Schema, given: Mapping[str, object], origins: Origins) -> dict[str, Value]:
     values: dict[str, Value] = {key: option.default for key, option in schema.items()}
     for key, value in given.items():
+        where = origins.get((plugin, key), f"--set {plugin}.{key}")
         if key not in schema:
             keys = ", ".join(f"{name} ({option.type.__name__})" for name, option in sorted(schema.items()))
-            raise ConfigError(
-                f"--set {plugin}.{key}: no such option{close_to(key, schema)}. Options of {plugin}: {keys or 'none'}"
-            )
+            raise ConfigError(f"{where}: no such option{close_to(key, schema)}. Options of {plugin}: {keys or 'none'}")
         try:
             values[key] = parse(schema[key], value)
         except ValueError as error:
-            raise ConfigError(f"--set {plugin}.{key}: {error}") from None
+            raise ConfigError(f"{where}: {error}") from None
     return values

@@ -5,7 +5,7 @@ import pytest
 from kernelet.config import KVEventsConfig, KVTransferConfig
 from kernelet.contracts.kv import KVConnectorOffer
 from kernelet.contracts.plugins import Owned
-from kernelet.engine.kv_options import kv_events, kv_transfer
+from kernelet.engine.kv_options import kv_events, kv_transfer, warn_of_unused
 from kernelet.engine.option_sources import resolve_options
 from kernelet.errors import ConfigError, SelectionError
 
@@ -133,6 +133,40 @@ def test_text_of_a_flag_or_variable():
 def test_what_cannot_be_is_one_clear_error(given, message):
     with pytest.raises((ConfigError, SelectionError), match=message):
         decided(**given)
+
+
+@pytest.mark.parametrize(
+    "flag, value",
+    [
+        ("kv_role", "producer"),
+        ("kv_load_failure_policy", "fail"),
+        ("kv_load_timeout", 2),
+        ("kv_handover_timeout", 2),
+    ],
+)
+def test_options_of_connectors_need_one(flag, value):
+    with pytest.raises(ConfigError, match=f"^--{flag.replace('_', '-')} is of KV connectors, and there is none"):
+        decided(**{flag: value})
+
+
+def test_numbers_of_that_form_are_those_of_json():
+    found = written(kv_connector="offload", kv_connector_extra_config={"cpu_bytes_to_use": 1e9, "share": 0.5})
+    assert repr(found.settings) == repr({"kv-offload": {"memory_bytes": 1000000000, "share": 0.5}})
+
+
+def test_where_an_option_stands_is_told():
+    found = written(kv_connector="offload", kv_connector_extra_config={"cpu_bytes_to_use": "much"})
+    where = "--kv-transfer-config: kv_connector_extra_config.cpu_bytes_to_use"
+    assert found.origins == {("kv-offload", "memory_bytes"): where}
+
+
+def test_options_of_connectors_that_do_not_run_are_said(caplog):
+    offers = [select("offload"), select("pull")]
+    warn_of_unused({"kv-offload": {"path": "x"}, "kv-pull": {}, "platform-cpu": {}}, offers, ["pull"])
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        "options of kv-offload are set, and offload does not run: name it with --kv-connector"
+    )
 
 
 def test_events_as_vllm_writes_them():

@@ -65,6 +65,14 @@ def test_choices():
     assert parse(Option(type=int, choices=("1", "2")), "2") == 2
 
 
+def test_messages_say_where_an_option_stands():
+    schemas, origins = {"p": {"a": Option(type=int)}}, {("p", "a"): "the file: a", ("p", "b"): "the file: b"}
+    with pytest.raises(ConfigError, match=r"^the file: a: must be a whole number, not 'x'$"):
+        resolve(schemas, {"p": {"a": "x"}}, origins=origins)
+    with pytest.raises(ConfigError, match=r"^the file: b: no such option"):
+        resolve(schemas, {"p": {"b": 1}}, origins=origins)
+
+
 @given(st.one_of(st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.booleans()))
 def test_text_of_a_value_is_the_value(value):
     assert parse(Option(type=type(value)), str(value)) == value

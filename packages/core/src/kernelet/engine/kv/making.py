@@ -50,6 +50,7 @@ def make_connectors(
             engine_id=start.engine_id,
             layouts=tuple(rank.layouts for rank in started),
             load_timeout=config.load_timeout,
+            handover_timeout=config.handover_timeout,
             max_model_len=max_model_len,
             handshakes=tuple(rank.handshakes.get(offer.name) for rank in started),
             eviction=eviction_policies(plugins),
