@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,8 @@ from kernelet.contracts.offer import Settings
 from kernelet_kv_offload.index import Chunk, Index
 from kernelet_kv_offload.messages import Load, Loaded, Meta, Report, Save, Source, decode_report, encode
 from kernelet_kv_offload.options import Options
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -59,6 +62,14 @@ class OffloadScheduler(SchedulerSide):
     def __init__(self, settings: Settings, context: KVConnectorContext) -> None:
         super().__init__(settings, context)
         options = Options.of(settings, context.layouts[0])
+        if options.chunk_tokens > context.max_model_len:
+            logger.warning(
+                "nothing will be kept: requests have at most %d tokens, and a chunk has %d: give less with "
+                "--set %s.chunk_tokens=N",
+                context.max_model_len,
+                options.chunk_tokens,
+                settings.plugin,
+            )
         slots = options.num_slots(context.layouts)
         self._tokens = options.chunk_tokens
         self._layouts = context.layouts[0]

@@ -22,7 +22,7 @@ def request(count=20, seed=0):
     return KitRequest(request_id=f"r{seed}", token_ids=[seed, *range(1, count)], num_prompt_tokens=count)
 
 
-def make(slots=4, ranks=1, role="both", handshakes=(), layout=LAYOUT):
+def make(slots=4, ranks=1, role="both", handshakes=(), layout=LAYOUT, max_model_len=100):
     defaults = {key: option.default for key, option in kernelet_options().schema.items()}
     memory = slots * ranks * chunk_bytes([layout], CHUNK)
     settings = Settings(plugin="kv-offload", values={**defaults, "chunk_tokens": CHUNK, "memory_bytes": memory})
@@ -32,11 +32,18 @@ def make(slots=4, ranks=1, role="both", handshakes=(), layout=LAYOUT):
         engine_id="e",
         layouts=((layout,),) * ranks,
         load_timeout=1.0,
-        max_model_len=100,
+        max_model_len=max_model_len,
         handshakes=handshakes,
         eviction=lambda _name, size: lru(size),
     )
     return OffloadScheduler(settings, context)
+
+
+def test_chunks_that_no_request_fills_are_said(caplog):
+    for length in (CHUNK, CHUNK - 1):
+        make(max_model_len=length)
+    (record,) = caplog.records
+    assert record.getMessage().startswith("nothing will be kept: requests have at most 7 tokens, and a chunk has 8")
 
 
 def step(side, *scheduled):
