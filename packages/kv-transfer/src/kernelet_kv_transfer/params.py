@@ -20,8 +20,7 @@ TO_PREFILL = "do_remote_prefill"
 """Asks the engine that decodes to take them; the other keys say from where."""
 
 
-Name = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"\A[^\x00-\x1f\x7f-\x9f\u2028\u2029]*\Z")]
-"""Text of one line: it comes from a client, and stands in logs."""
+Name = Annotated[str, Meta(min_length=1, max_length=256)]
 Port = Annotated[int, Meta(ge=1, le=65535)]
 Number = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 
@@ -81,7 +80,13 @@ def remote_of(params: Mapping[str, Any] | None) -> Remote | None:
     try:
         remote = msgspec.convert(dict(params), Remote)
     except msgspec.ValidationError as error:
-        raise ParameterError(FIELD, f"{error}: {advice}") from None
+        says, _, place = str(error).partition(" - at `$.")
+        raise ParameterError(f"{FIELD}.{place.rstrip('`')}", f"{says}: {advice}") from None
+    names = {"remote_engine_id": remote.remote_engine_id, "remote_generation": remote.remote_generation}
+    names |= {f"remote_ranks[{rank}]": host for rank, (host, _) in enumerate(remote.remote_ranks)}
+    for key, name in names.items():
+        if not name.isprintable():  # it is from a client, and stands in logs
+            raise ParameterError(f"{FIELD}.{key}", f"must be text of one line: {advice}")
     if len(remote.remote_ranks) != remote.tp_size:
         raise ParameterError(
             f"{FIELD}.remote_ranks", f"has {len(remote.remote_ranks)}, and tp_size is {remote.tp_size}: {advice}"
