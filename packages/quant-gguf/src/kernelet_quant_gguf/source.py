@@ -23,7 +23,7 @@ from kernelet_quant_gguf.tokenizer.vocabulary import Vocabulary
 FORMAT = 1
 """Raised when what is made of a file changes, so that it is made again."""
 
-_PART = re.compile(r"(?P<stem>.*)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf")
+_PART = re.compile(r"(?P<stem>.*)-(?P<number>\d{5})-of-(?P<count>\d{5})(?P<end>\.gguf)", re.IGNORECASE)
 
 
 class GGUFSource(ModelSource):
@@ -55,7 +55,9 @@ def parts_of(path: Path) -> list[Path]:
     if match is None:
         return [path]
     count = int(match["count"])
-    files = [path.with_name(f"{match['stem']}-{number:05}-of-{count:05}.gguf") for number in range(1, count + 1)]
+    files = [
+        path.with_name(f"{match['stem']}-{number:05}-of-{count:05}{match['end']}") for number in range(1, count + 1)
+    ]
     if absent := [file.name for file in files if not file.is_file()]:
         raise ModelNotFoundError(f"{path} is a part of a model of {count} files; missing are {', '.join(absent)}")
     return files

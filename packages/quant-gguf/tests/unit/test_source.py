@@ -68,6 +68,11 @@ def test_all_parts_of_a_model(tmp_path, monkeypatch):
         describe([first, second])
 
 
+def test_parts_whose_names_end_in_capitals(tmp_path):
+    paths = [write_gguf(tmp_path / f"m-0000{number}-of-00002.GGUF", {}) for number in (1, 2)]
+    assert parts_of(paths[1]) == paths
+
+
 def test_a_damaged_file_leaves_nothing(path, tmp_path):
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(WeightsError, match="cut short: tensor"):

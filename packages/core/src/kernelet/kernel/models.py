@@ -30,7 +30,8 @@ def model_source(
     """
     file = Path(name).expanduser()
     by_name = [owned for owned in offers if name in owned.offer.models]
-    by_file = [owned for owned in offers if any(fnmatch(file.name, pattern) for pattern in owned.offer.patterns)]
+    last = file.name.lower()
+    by_file = [owned for owned in offers if any(fnmatch(last, pattern.lower()) for pattern in owned.offer.patterns)]
     for owned in (*by_name, *(by_file if file.is_file() else ())):
         source: object = None
         with Contained() as box:

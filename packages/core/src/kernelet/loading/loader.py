@@ -8,7 +8,7 @@ from dataclasses import is_dataclass
 from kernelet.contracts.model import Model, WeightReader
 from kernelet.errors import WeightsError
 from kernelet.loading.mapping import Sink, Target, WeightMap
-from kernelet.loading.mismatch import Sources, mismatch, sources_of
+from kernelet.loading.mismatch import BIAS, WEIGHT, Sources, mismatch, sources_of
 from kernelet.loading.progress import Progress
 
 
@@ -17,7 +17,8 @@ def fill(reader: WeightReader, weight_map: WeightMap, wrote: Callable[[Sink], No
 
     Weights are filled one after the other, from the rows that this rank takes, where these are one range; quantized
     modules from all tensors that the checkpoint has in the place of their weight. What a kernel made of one at an
-    earlier start, and the platform kept, takes the place of its tensors, which are then not read.
+    earlier start, and the platform kept, takes the place of its tensors, which are then not read. A bias of zeros adds
+    nothing: a module that has none may have one in the checkpoint.
 
     Args:
         reader: The checkpoint.
@@ -29,7 +30,8 @@ def fill(reader: WeightReader, weight_map: WeightMap, wrote: Callable[[Sink], No
     """
     names = reader.names()
     sources = sources_of(weight_map, names)
-    if wrong := mismatch(weight_map, sources, names):
+    needed = [name for name in names if not _adds_nothing(reader, weight_map, name)]
+    if wrong := mismatch(weight_map, sources, needed):
         raise WeightsError(wrong)
     for weight, targets in weight_map.by_weight():
         content = _content(reader, targets, sources)
@@ -44,6 +46,13 @@ def fill(reader: WeightReader, weight_map: WeightMap, wrote: Callable[[Sink], No
             yield from sources[name].values()
     taken = {name for each in sources.values() for name in each.values()}
     yield from (name for name in names if name not in taken)
+
+
+def _adds_nothing(reader: WeightReader, weight_map: WeightMap, name: str) -> bool:
+    """A bias of zeros for a module that has none, as some writers of quantized checkpoints give to each."""
+    module = name.removesuffix(BIAS)
+    is_spare = module != name and name not in weight_map.targets and f"{module}{WEIGHT}" in weight_map.targets
+    return is_spare and not bool(reader.read(name).any())
 
 
 def _content(reader: WeightReader, targets: Mapping[str, Target], sources: Sources) -> str | None:

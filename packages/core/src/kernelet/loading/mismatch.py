@@ -8,6 +8,7 @@ from kernelet.loading.mapping import WeightMap
 
 SHOWN = 8
 WEIGHT = ".weight"
+BIAS = ".bias"
 
 Sources = Mapping[str, Mapping[str, str]]
 """By a target's name, the tensors that fill it: names by their last part, or the one tensor by an empty name."""

@@ -43,7 +43,7 @@ def test_nobody_knows_the_name():
 def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("m.bin", "m.onnx"):
+    for name in ("m.bin", "m.onnx", "M.BIN"):
         (tmp_path / name).touch()
     (tmp_path / "d.bin").mkdir()
     return tmp_path
@@ -51,7 +51,7 @@ def files(tmp_path, monkeypatch):
 
 def test_a_file_is_a_model_of_the_source_whose_pattern_matches(files):
     sources = source("x", "x1"), source("y", patterns=("*.onnx", "*.bin"))
-    for name in ("m.bin", "./m.onnx", str(files / "m.bin"), "~/m.bin"):
+    for name in ("m.bin", "./m.onnx", str(files / "m.bin"), "~/m.bin", "M.BIN"):
         assert find(name, *sources).settings.plugin == "plugin-y"
     for name in ("no.bin", "d.bin", "m.txt", "bin"):
         assert find(name, *sources) is None

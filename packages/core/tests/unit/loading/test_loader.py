@@ -73,6 +73,26 @@ def test_an_unexpected_tensor_is_named_with_what_is_missing():
         load(Small(), checkpoint(last=None, other=torch.ones(1)))
 
 
+@pytest.mark.parametrize("value, is_taken", [(0.0, True), (-0.0, True), (1e-30, False), (float("nan"), False)])
+def test_a_bias_of_a_module_without_one_must_add_nothing(value, is_taken):
+    layer = ReplicatedLinear(make_context(), "m", 2, 4)
+    tensors = {"m.weight": torch.ones(4, 2), "m.bias": torch.zeros(4)}
+    tensors["m.bias"][2] = value
+    filled = fill(Tensors(tensors), WeightMap(targets=plain(layer.weight, "m.weight")))
+    if is_taken:
+        assert list(filled) == ["m.weight", "m.bias"]
+    else:
+        with pytest.raises(WeightsError, match=r"nothing takes m\.bias"):
+            list(filled)
+
+
+def test_a_bias_of_no_module_is_not_taken():
+    tensors = {"m.weight": torch.ones(4, 2), "other.bias": torch.zeros(4)}
+    layer = ReplicatedLinear(make_context(), "m", 2, 4)
+    with pytest.raises(WeightsError, match=r"nothing takes other\.bias"):
+        list(fill(Tensors(tensors), WeightMap(targets=plain(layer.weight, "m.weight"))))
+
+
 def test_many_names_are_cut_short():
     extra = {f"x{i:02}": torch.ones(1) for i in range(30)}
     with pytest.raises(WeightsError, match=r"x07 and 22 more"):
