@@ -13,8 +13,15 @@ FLAGS = ("--dtype", "float32", "--max-model-len", 512, "--num-blocks", 100, "--a
 HITS = "kernelet_external_prefix_cache_hits_total"
 
 
-def start(folder, *connectors, plugins=PLUGINS):
-    names = ("--kv-connector", ",".join(connectors), "--set", "kv-offload.chunk_tokens=16")
+def start(folder, *connectors, plugins=PLUGINS, ranks=1):
+    names = (
+        "--kv-connector",
+        ",".join(connectors),
+        "--set",
+        "kv-offload.chunk_tokens=16",
+        "--tensor-parallel-size",
+        ranks,
+    )
     return LiveServer(folder, *FLAGS, *names, env={"KERNELET_PLUGINS": plugins, "OMP_NUM_THREADS": "1"})
 
 
@@ -80,3 +87,17 @@ def test_a_connector_that_raises_goes_alone(tiny_folder, server):
         message = json.loads(body)["error"]["message"]
         assert (status, "KV connector failing has not forgotten" in message) == (400, True)
         assert text(failing) == (expected, 0), "the other one has"
+
+
+@pytest.mark.long
+def test_a_connector_that_raises_on_one_of_two_ranks_goes_alone(tiny_folder):
+    with start(tiny_folder, "kv-offload", ranks=2) as well:
+        expected, _ = text(well)
+    with start(
+        tiny_folder, "failing-rank", "kv-offload", plugins=f"{PLUGINS},failing_connector:plugin", ranks=2
+    ) as failing:
+        assert [text(failing)[0] for _ in range(3)] == [expected] * 3
+        assert text(failing)[1] > 0, "the other one goes on"
+        assert failing.level("kernelet_kv_connectors_off") == 1
+        assert failing.log.count("KV connector failing-rank is switched off") == 1
+        assert "start_load_kv() raised OSError: the network of rank 1 is gone (rank 1)" in failing.log

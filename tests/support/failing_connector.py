@@ -1,4 +1,5 @@
-"""A plugin whose KV connector loads and saves nothing, and raises in its fifth step."""
+"""A plugin whose KV connectors load and save nothing, and raise in their fifth step: ``failing``, and on rank 1
+``failing-rank``."""
 
 from __future__ import annotations
 
@@ -37,15 +38,32 @@ class Worker(WorkerSide):
         return TransferResults()
 
 
+class Quiet(Scheduler):
+    """Has work."""
+
+    def build_connector_meta(self, step):
+        return b""
+
+
+class RankOne(Worker):
+    """Raises where it is rank 1."""
+
+    steps = 0
+
+    def start_load_kv(self):
+        self.steps += 1
+        if self.context.rank == 1 and self.steps > WELL:
+            raise OSError("the network of rank 1 is gone")
+
+
 class Plugin:
     """Named ``failing_connector:plugin``."""
 
     @hookimpl
     def kernelet_kv_connectors(self):
-        return (
-            KVConnectorOffer(
-                name="failing", target="failing_connector:Scheduler", worker="failing_connector:Worker", params=()
-            ),
+        return tuple(
+            KVConnectorOffer(name=name, target=f"failing_connector:{side}", worker=f"failing_connector:{worker}")
+            for name, side, worker in (("failing", "Scheduler", "Worker"), ("failing-rank", "Quiet", "RankOne"))
         )
 
 
