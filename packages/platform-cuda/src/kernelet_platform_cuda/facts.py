@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kernelet.contracts.platform import Capabilities
-from kernelet_device_triton.targets import ALIASES, TARGETS
+from kernelet_device_triton.served import why_not_compiled
 from kernelet_platform_cuda.nvml import Gpu
 
 ALWAYS = frozenset({"cuda", "flex", "graphs", "streams"})
@@ -24,6 +24,7 @@ def capabilities_of(gpus: Sequence[Gpu]) -> Capabilities:
     """
     version = min(gpu.compute_capability for gpu in gpus)
     has_bfloat16 = version >= (8, 0)
+    reasons = list(filter(None, map(_why_not_compiled, gpus)))
     return Capabilities(
         device_type="cuda",
         dtypes=(*(("bfloat16",) if has_bfloat16 else ()), "float16", "float32", "float64"),
@@ -32,13 +33,12 @@ def capabilities_of(gpus: Sequence[Gpu]) -> Capabilities:
         compute_capability=version,
         features=ALWAYS.union(
             (feature for least, feature in SINCE if version >= least),
-            ["triton"] * all(is_compiled_for(gpu) for gpu in gpus),
+            [] if reasons else ["triton"],
         ),
+        lacks=tuple(("triton", reason) for reason in reasons[:1]),
     )
 
 
-def is_compiled_for(gpu: Gpu) -> bool:
-    """Whether the kernels in Triton know the GPU."""
+def _why_not_compiled(gpu: Gpu) -> str:
     major, minor = gpu.compute_capability
-    name = f"sm{major}{minor}"
-    return ALIASES.get(name, name) in TARGETS
+    return why_not_compiled(f"sm{major}{minor}")

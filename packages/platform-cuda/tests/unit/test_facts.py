@@ -35,3 +35,10 @@ def test_of_several_it_is_what_all_can_do():
     found = capabilities_of([gpu((9, 0), 80, 132), gpu((8, 0), 40, 108), gpu((8, 9), 24, 142)])
     assert (found.compute_capability, found.memory_bytes, found.num_compute_units) == ((8, 0), 24, 108)
     assert "fp8" not in found.features
+
+
+def test_why_there_are_no_kernels_is_said():
+    found = capabilities_of([gpu((9, 0)), gpu((7, 5))])
+    ((feature, reason),) = found.lacks
+    assert (feature, reason.endswith("and a GPU here is sm75")) == ("triton", True)
+    assert capabilities_of([gpu((9, 0))]).lacks == ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kernelet.contracts.platform import Capabilities
-from kernelet_device_triton.targets import ALIASES, TARGETS
+from kernelet_device_triton.served import why_not_compiled
 from kernelet_platform_rocm.kfd import Gpu
 
 ALWAYS = frozenset({"rocm", "flex", "graphs", "streams"})
@@ -20,7 +20,7 @@ BY_TARGET = (
 def features_of(gpu: Gpu) -> frozenset[str]:
     """What one GPU can do."""
     own = (features for start, features in BY_TARGET if gpu.target.startswith(start))
-    compiled = {"triton"} if ALIASES.get(gpu.target, gpu.target) in TARGETS else set[str]()
+    compiled = set[str]() if why_not_compiled(gpu.target) else {"triton"}
     return ALWAYS.union({gpu.target, f"wave{gpu.wave_size}"}, compiled, *own)
 
 
@@ -30,10 +30,12 @@ def capabilities_of(gpus: Sequence[Gpu]) -> Capabilities:
     Args:
         gpus: Not empty.
     """
+    reasons = list(filter(None, (why_not_compiled(gpu.target) for gpu in gpus)))
     return Capabilities(
         device_type="cuda",  # torch's name of devices of HIP
         dtypes=("bfloat16", "float16", "float32", "float64"),
         memory_bytes=min(gpu.memory_bytes for gpu in gpus),
         num_compute_units=min(gpu.compute_units for gpu in gpus),
         features=frozenset.intersection(*(features_of(gpu) for gpu in gpus)),
+        lacks=tuple(("triton", reason) for reason in reasons[:1]),
     )

@@ -36,3 +36,10 @@ def test_of_several_it_is_what_all_can_do():
     found = capabilities_of([gpu("gfx942", 64, 192, 304), gpu("gfx950", 64, 64, 104)])
     assert found.features == ALWAYS | {"triton", "cdna3", "wave64"}
     assert (found.memory_bytes, found.num_compute_units) == (64, 104)
+
+
+def test_why_there_are_no_kernels_is_said():
+    found = capabilities_of([gpu("gfx942"), gpu("gfx90a")])
+    ((feature, reason),) = found.lacks
+    assert (feature, reason.endswith("and a GPU here is gfx90a")) == ("triton", True)
+    assert capabilities_of([gpu("gfx942")]).lacks == ()

@@ -63,6 +63,7 @@ class Capabilities:
             own when it is in here, else the first.
         compute_capability: (major, minor) where the vendor defines one.
         features: Open set of feature ids that offers may require, e.g. ``"fp8"``, ``"graphs"``, ``"streams"``.
+        lacks: (feature, why it is not there) of some that others of this platform's devices have. Since platform 1.5.
         num_compute_units: Cores, multiprocessors or the like.
         memory_bytes: Memory that the device can give to this process.
     """
@@ -73,6 +74,7 @@ class Capabilities:
     num_compute_units: int = 1
     compute_capability: tuple[int, int] | None = None
     features: frozenset[str] = frozenset()
+    lacks: tuple[tuple[str, str], ...] = ()
 
 
 class PlatformConfig(ABC):

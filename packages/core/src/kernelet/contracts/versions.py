@@ -33,7 +33,7 @@ class ApiVersion(NamedTuple):
 API_VERSIONS = MappingProxyType(
     {
         "lifecycle": ApiVersion(1, 3),
-        "platform": ApiVersion(1, 4),
+        "platform": ApiVersion(1, 5),
         "attention": ApiVersion(1, 4),
         "op": ApiVersion(1, 4),
         "cache": ApiVersion(2, 2),

@@ -57,9 +57,11 @@ def outside(least: tuple[int, int] | None, most: tuple[int, int] | None, here: t
 
 
 def missing_features(required: frozenset[str], capabilities: Capabilities) -> str:
-    """Which required features the platform lacks; empty if none."""
-    missing = required - capabilities.features
-    return f"needs the platform features {', '.join(sorted(missing))}" if missing else ""
+    """Which required features the platform lacks, and why, where it says so; empty if none."""
+    missing = sorted(required - capabilities.features)
+    reasons = [why for feature, why in capabilities.lacks if feature in missing]
+    told = f" ({'; '.join(reasons)})" if reasons else ""
+    return f"needs the platform features {', '.join(missing)}{told}" if missing else ""
 
 
 def select_attention(

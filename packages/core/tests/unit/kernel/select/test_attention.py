@@ -74,6 +74,8 @@ def test_a_platform_without_compute_capability():
 def test_missing_features():
     assert missing_features(frozenset(), CAPABILITIES) == ""
     assert missing_features(frozenset({"b", "a", "fp8"}), CAPABILITIES) == "needs the platform features a, b"
+    why = replace(CAPABILITIES, lacks=(("a", "it is too old"), ("c", "never told")))
+    assert missing_features(frozenset({"b", "a"}), why) == "needs the platform features a, b (it is too old)"
 
 
 def choose(*offers, order=(), named=None, spec=SPEC):
