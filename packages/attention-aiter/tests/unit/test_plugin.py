@@ -28,7 +28,7 @@ def reasons(features=("rocm", "cdna3"), **changes):
         ({"kind": "sliding", "window": 64, "soft_cap": 30.0}, None),
         ({"features": ["rocm"]}, "needs the platform features cdna3"),
         ({"head_size": 64}, "takes head sizes 128, 256, not 64"),
-        ({"block_size": 8}, "needs a block size that 16 divides, not 8"),
+        ({"block_size": 8}, "needs a block size that 16 divides, not 8 (--block-size 16)"),
         ({"sinks": True}, "has no sinks"),
     ],
 )

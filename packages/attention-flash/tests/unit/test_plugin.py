@@ -34,7 +34,7 @@ def reasons(name, capability=(9, 0), features=("cuda",), **changes):
         ("flash", (8, 0), {}, None),
         ("flash", (12, 0), {"head_size": 80}, None),
         ("flash", (7, 5), {}, "needs compute capability 8.0, here is 7.5"),
-        ("flash", (9, 0), {"block_size": 16}, "needs a block size that 256 divides, not 16"),
+        ("flash", (9, 0), {"block_size": 16}, "needs a block size that 256 divides, not 16 (--block-size 256)"),
         ("flash", (9, 0), {"dtype": "float32"}, "takes float16, bfloat16, not float32"),
         ("flash", (9, 0), {"sinks": True}, "has no sinks"),
         ("flash-3", (9, 0), {"block_size": 16, "soft_cap": 30.0}, None),
@@ -42,7 +42,7 @@ def reasons(name, capability=(9, 0), features=("cuda",), **changes):
         ("flash-3", (9, 0), {"head_size": 80}, "takes head sizes 64, 96, 128, 192, 256, not 80"),
         ("flash-4", (10, 0), {"kind": "sliding", "window": 64}, None),
         ("flash-4", (9, 0), {}, "needs compute capability 10.0 to 11.0, here is 9.0"),
-        ("flash-4", (10, 0), {"block_size": 64}, "needs a block size that 128 divides, not 64"),
+        ("flash-4", (10, 0), {"block_size": 64}, "needs a block size that 128 divides, not 64 (--block-size 128)"),
     ],
 )
 def test_rules(name, capability, changes, reason):

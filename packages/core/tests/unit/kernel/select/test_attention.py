@@ -33,7 +33,7 @@ REQUEST = Request(kind=kind_of(AttentionOffer), purpose="layers of kind full", h
         ({"dtypes": ("float32",)}, {}, ""),
         ({"head_sizes": (128, 256)}, {}, "takes head sizes 128, 256, not 64"),
         ({"head_sizes": (64,)}, {}, ""),
-        ({"block_size_multiple": 32}, {}, "needs a block size that 32 divides, not 16"),
+        ({"block_size_multiple": 32}, {}, "needs a block size that 32 divides, not 16 (--block-size 32)"),
         ({"block_size_multiple": 8}, {}, ""),
         ({}, {"soft_cap": 50.0}, "has no soft cap"),
         ({"soft_cap": True}, {"soft_cap": 50.0}, ""),
