@@ -102,13 +102,15 @@ class StoreWorker(WorkerSide):
     # --- on threads ------------------------------------------------------------------------------
 
     def _look(self, lookup: Lookup) -> None:
-        found = 0
+        found = None
         try:
             found = self._store.count([self._name(key) for key in lookup.keys])
         except Exception:
             logger.exception("Mooncake's store does not answer")
+        if found is None:
+            self._counts.add("lookup_failures")
         with self._lock:
-            self._found[lookup.number] = found
+            self._found[lookup.number] = found or 0
 
     def _fetch(self, fetch: Fetch, until: float) -> None:
         valid = fetch.start
@@ -154,7 +156,7 @@ class StoreWorker(WorkerSide):
         chunk = save.chunk
         size = bytes_for(self._pages.layouts, chunk.end - chunk.start)
         with self._lock:
-            if self._pending and self._pending + size > self._most:
+            if self._store.lost or (self._pending and self._pending + size > self._most):
                 self._unsaved.append(chunk.key)
                 self._counts.add("saves_left_out")
                 return

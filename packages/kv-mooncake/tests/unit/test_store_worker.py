@@ -121,6 +121,10 @@ def test_a_store_that_does_not_answer_is_a_miss_and_stores_nothing(make, fake_mo
     step(worker, lookups=(Lookup(number=5, keys=KEYS),))
     assert report(worker).found == {5: 0}
     assert fetch(worker, 7) == {7: 0}
+    save(worker, CHUNKS[1])
+    assert report(worker).unsaved == (KEYS[1],)
+    counted = worker.get_kv_connector_stats()
+    assert (counted["lookup_failures"], counted["save_failures"], counted["saves_left_out"]) == (1, 1, 1)
 
 
 def test_a_store_that_fails_is_no_end(make, fake_mooncake, monkeypatch, caplog):
