@@ -20,7 +20,9 @@ import msgspec
 
 from kernelet_kv_lmcache.client import SEAL, Client, import_lmcache, seal
 from kernelet_kv_lmcache.wire import (
+    BEAT,
     Answer,
+    Beat,
     Free,
     Get,
     Lookup,
@@ -59,7 +61,7 @@ class Agent:
             message = msgspec.msgpack.decode(data, type=Message)
             if isinstance(message, Setup):
                 self._setup = message
-                for thread in (keeper, *threads):
+                for thread in (threading.Thread(target=self._beat), keeper, *threads):
                     thread.start()
             else:
                 self._queues[Lookup if isinstance(message, Free) else type(message)].put(message)
@@ -79,6 +81,10 @@ class Agent:
                 send(self._sock, reply)
         except OSError:  # the engine has ended: the loop that receives sees it too
             self._over.set()
+
+    def _beat(self) -> None:
+        while not self._over.wait(BEAT):
+            self._say(Beat())
 
     # --- the server comes and goes ---------------------------------------------------------------
 

@@ -21,10 +21,9 @@ from kernelet.contracts.kv import (
     Ticket,
 )
 from kernelet.contracts.offer import Settings
-from kernelet.errors import ConfigError
+from kernelet_kv_lmcache.options import address, check, check_chunk
 from kernelet_kv_lmcache.orders import Free, Load, Lookup, Orders, Report, Save
 from kernelet_kv_lmcache.server import LMCacheServer
-from kernelet_kv_lmcache.wire import IDS
 
 log = logging.getLogger("kernelet")
 
@@ -67,9 +66,11 @@ class LMCacheSchedulerSide(SchedulerSide):
         super().__init__(settings, context)
         check(settings)
         told = [msgspec.msgpack.decode(data, type=Report) for data in context.handshakes if data]
-        self._server = LMCacheServer(settings) if settings["spawn"] else None
+        own = bool(settings["spawn"])
+        self._chunk = int(settings["chunk_size"] or 0) if own else max((one.chunk for one in told), default=0)
+        check_chunk(self._chunk, context.max_model_len, own=own)
+        self._server = LMCacheServer(settings) if own else None
         self._url = self._server.url if self._server else address(settings)
-        self._chunk = int(settings["chunk_size"] or 0) if self._server else max((one.chunk for one in told), default=0)
         self._alive = dict.fromkeys(range(len(context.layouts)), True)
         if not self._server:
             self._alive |= {rank: one.alive for rank, one in enumerate(told)}
@@ -240,28 +241,3 @@ class LMCacheSchedulerSide(SchedulerSide):
     def shutdown(self) -> None:
         if self._server:
             self._server.stop()
-
-
-def address(settings: Settings) -> str:
-    """Of a server that runs: ``url``, with ``port`` where it has none of its own."""
-    url, port = str(settings["url"] or ""), int(settings["port"] or 0)
-    scheme, _, host = url.rpartition("://")
-    return f"{scheme or 'tcp'}://{host}" + (f":{port}" if ":" not in host else "")
-
-
-def check(settings: Settings) -> None:
-    """Whether the settings say one server.
-
-    Raises:
-        ConfigError: they do not.
-    """
-    if bool(settings["spawn"]) == bool(settings["url"]):
-        raise ConfigError(
-            "kv-lmcache needs one server: --set kv-lmcache.spawn=true starts one, "
-            "--set kv-lmcache.url=tcp://HOST:PORT uses one that runs with --supported-transfer-mode engine_driven"
-        )
-    if settings["path"] and not settings["spawn"]:
-        raise ConfigError("kv-lmcache.path is for a server that this engine starts: --set kv-lmcache.spawn=true")
-    chunk = int(settings["chunk_size"] or 0)
-    if chunk < IDS or chunk % IDS:
-        raise ConfigError(f"kv-lmcache.chunk_size must be a multiple of {IDS}, not {chunk}")

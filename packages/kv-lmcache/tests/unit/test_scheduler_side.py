@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 
@@ -9,7 +11,7 @@ from kernelet.testing.kv_connector import plain_layout
 from kernelet.testing.kv_connector.requests import IDENTITY, KitRequest
 from kernelet.testing.offered import find_offer
 from kernelet_kv_lmcache.orders import Orders, Report
-from kernelet_kv_lmcache.scheduler_side import LMCacheSchedulerSide, address, check
+from kernelet_kv_lmcache.scheduler_side import LMCacheSchedulerSide
 
 CHUNK = 8
 BLOCKS = (tuple(range(1, 9)),)
@@ -167,32 +169,11 @@ def test_a_spoiled_chunk_is_not_promised_again():
     assert [(free.first, free.last) for free in orders(one).frees] == [(1, 2)]
 
 
-@pytest.mark.parametrize(
-    "options, says",
-    [
-        ({}, "needs one server"),
-        ({"spawn": True, "url": "tcp://here:1"}, "needs one server"),
-        ({"url": "tcp://here:1", "path": "/x"}, "kv-lmcache.path is for a server that this engine starts"),
-        ({"spawn": True, "chunk_size": 12}, "a multiple of 8, not 12"),
-        ({"spawn": True, "chunk_size": 0}, "a multiple of 8, not 0"),
-    ],
-)
-def test_settings_that_make_no_sense(options, says):
-    with pytest.raises(ConfigError, match=says):
-        check(settings(**options))
-
-
-@pytest.mark.parametrize(
-    "url, port, said",
-    [
-        ("tcp://here:1", 2, "tcp://here:1"),
-        ("tcp://here", 2, "tcp://here:2"),
-        ("here", 2, "tcp://here:2"),
-        ("grpc://here:7", 5555, "grpc://here:7"),
-    ],
-)
-def test_address(url, port, said):
-    assert address(settings(url=url, port=port)) == said
+def test_a_chunk_that_no_request_fills_is_refused():
+    with pytest.raises(ConfigError, match=r"kv-lmcache\.chunk_size must be 4 tokens"):
+        LMCacheSchedulerSide(settings(spawn=True), replace(side().context, max_model_len=4))
+    with pytest.raises(ConfigError, match=r"the --chunk-size of the server that kv-lmcache\.url names must be 4"):
+        LMCacheSchedulerSide(settings(url="tcp://here"), replace(side().context, max_model_len=4))
 
 
 def test_after_a_reset_nothing_of_before_is_found_or_saved():
