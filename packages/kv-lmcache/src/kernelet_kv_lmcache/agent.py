@@ -50,6 +50,7 @@ class Agent:
         self._lost: list[Any] = []
         self._map: mmap.mmap | None = None
         self._tried, self._wake, self._over = threading.Event(), threading.Event(), threading.Event()
+        self._ended = threading.Event()
         self._sending = threading.Lock()
         self._queues: dict[type, queue.SimpleQueue[Any]] = {kind: queue.SimpleQueue() for kind in (Lookup, Get, Put)}
 
@@ -73,6 +74,7 @@ class Agent:
             self._over.set()
             self._wake.set()
             keeper.join()
+            self._ended.set()
         self._sock.close()
 
     def _say(self, reply: Reply) -> None:
@@ -83,7 +85,7 @@ class Agent:
             self._over.set()
 
     def _beat(self) -> None:
-        while not self._over.wait(BEAT):
+        while not self._ended.wait(BEAT):
             self._say(Beat())
 
     # --- the server comes and goes ---------------------------------------------------------------

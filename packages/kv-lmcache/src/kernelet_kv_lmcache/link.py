@@ -24,6 +24,8 @@ from kernelet_kv_lmcache.wire import BEAT, Answer, Beat, Free, Get, Lookup, Put,
 
 AGAIN = 5.0
 """Seconds before an agent that died is started again."""
+LAST = 2.0
+"""Seconds of silence after which an agent hangs when the engine ends."""
 KILLED = 5.0
 """Seconds in which a process that was killed must end."""
 
@@ -97,7 +99,7 @@ class Link:
         self._numbers = itertools.count()
         self._open: dict[int, Future[Answer]] = {}
         self._lock = threading.Lock()
-        self._over = threading.Event()
+        self._over, self._ended = threading.Event(), threading.Event()
         self._sock, self._process = self._begin()
         self._threads = [
             threading.Thread(target=run, name="kv-lmcache-link", daemon=True) for run in (self._listen, self._watch)
@@ -125,8 +127,13 @@ class Link:
                 future.set_result(Answer(number, 0))
         return future
 
+    def hurry(self) -> None:
+        """The engine ends: an agent that hangs is not waited for as long as before."""
+        self._patience = min(self._patience, LAST)
+
     def close(self, timeout: float) -> None:
         """Ends the agent; what was asked and not answered has failed."""
+        self.hurry()
         self._over.set()
         with contextlib.suppress(OSError):  # it is gone
             self._sock.shutdown(socket.SHUT_WR)
@@ -135,6 +142,7 @@ class Link:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait(KILLED)
+        self._ended.set()
         for thread in self._threads:
             thread.join(KILLED)
         self._sock.close()
@@ -182,7 +190,7 @@ class Link:
                     self._send(self._setup)
 
     def _watch(self) -> None:
-        while not self._over.wait(BEAT / 2):
+        while not self._ended.wait(BEAT / 2):
             heard = self._heard
             if heard is not None and time.monotonic() > heard + self._patience:
                 self._hangs = True

@@ -153,19 +153,19 @@ class LMCacheWorkerSide(WorkerSide):
         return dict(counted)
 
     def shutdown(self) -> None:
+        self._link.hurry()
         for waiting in self._queues.values():
             waiting.put(None)
         for thread in self._threads:
             thread.join()
-        patience = self._timeout if self._state.alive else GRACE
-        end = time.monotonic() + patience
+        end = time.monotonic() + self._timeout
         for put in list(self._puts):
             try:
                 put.result(max(0.0, end - time.monotonic()))
             except FutureTimeoutError:
                 log.warning("kv-lmcache: chunks were not stored before the engine ended")
                 break
-        self._link.close(patience)
+        self._link.close(self._timeout if self._state.alive else GRACE)
 
     # --- the server ------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import queue
+import signal
 import subprocess
 import sys
 import time
@@ -37,15 +38,20 @@ for data in receive(sock):
 
 
 @pytest.fixture
-def link(monkeypatch):
-    """A link to a process that answers every lookup, or dies of it."""
-    monkeypatch.setattr(module, "AGAIN", 0.05)
-    told = queue.SimpleQueue()
+def start():
+    """Starts a process that answers every lookup, or dies of it, or hangs."""
 
     def start(sock, memory):
         arguments = [sys.executable, "-c", ECHO, str(sock.fileno())]
         return subprocess.Popen(arguments, pass_fds=(sock.fileno(), memory))
 
+    return start
+
+
+@pytest.fixture
+def link(monkeypatch, start):
+    monkeypatch.setattr(module, "AGAIN", 0.05)
+    told = queue.SimpleQueue()
     made = Link(start, 1.0, told.put)
     made.told = told
     yield made
@@ -85,6 +91,20 @@ def test_an_agent_that_hangs_is_a_miss_and_is_started_again(link):
     assert "it hung for 1 s, and was killed" in gone.reason
     assert link.told.get(timeout=60).alive
     assert ask(link, "s").count == 1
+
+
+def test_the_end_does_not_wait_for_an_agent_that_hangs(monkeypatch, start):
+    monkeypatch.setattr(module, "LAST", 0.5)
+    told = queue.SimpleQueue()
+    made = Link(start, 60.0, told.put)
+    made.setup(SETUP)
+    assert told.get(timeout=60).alive
+    time.sleep(0.5)
+    made.call(partial(Lookup, session="hang", keys=[]))
+    begin = time.monotonic()
+    made.close(60)
+    assert time.monotonic() - begin < 10
+    assert made._process.returncode == -signal.SIGKILL
 
 
 def test_an_agent_that_does_not_read_holds_nobody_up_for_long(link):
