@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from pathlib import Path
+from tempfile import TemporaryFile
 from urllib.parse import urlsplit
 
 from kernelet.contracts.offer import Settings
@@ -40,6 +43,10 @@ def check(settings: Settings) -> None:
     for key in ("memory_gb", "timeout", "start_timeout"):
         if not float(settings[key] or 0) > 0:
             raise ConfigError(f"kv-lmcache.{key} must be more than 0, not {settings[key]}")
+    if float(settings["memory_gb"] or 0) > total_gb():
+        raise ConfigError(
+            f"kv-lmcache.memory_gb must be less than this machine's {total_gb():.1f}, not {settings['memory_gb']}"
+        )
     if int(settings["buffer_mb"] or 0) < 0:
         raise ConfigError(f"kv-lmcache.buffer_mb must be 0 or more, not {settings['buffer_mb']}")
     if settings["python"] and shutil.which(str(settings["python"])) is None:
@@ -60,6 +67,28 @@ def check_chunk(chunk: int, max_model_len: int, *, own: bool) -> None:
     if chunk > max_model_len:
         option = "kv-lmcache.chunk_size" if own else "the --chunk-size of the server that kv-lmcache.url names"
         raise ConfigError(f"{option} must be {max_model_len} tokens, a request's most, or fewer, not {chunk}")
+
+
+def total_gb() -> float:
+    """Memory of this machine."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / (1 << 30)
+
+
+def folder_of(settings: Settings) -> Path | None:
+    """Of the file tier of a started server, which is made; None: it has none.
+
+    Raises:
+        ConfigError: there can be no files in it.
+    """
+    if not settings["path"]:
+        return None
+    folder = Path(str(settings["path"])).expanduser()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            return folder
+    except OSError as error:
+        raise ConfigError(f"kv-lmcache.path: no file can be made in {folder}: {error}") from error
 
 
 def _check_address(settings: Settings) -> None:

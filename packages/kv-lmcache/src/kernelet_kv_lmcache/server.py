@@ -17,6 +17,7 @@ from kernelet.contracts.offer import Settings
 from kernelet.errors import ConfigError
 from kernelet_kv_lmcache import boot
 from kernelet_kv_lmcache.link import environment
+from kernelet_kv_lmcache.options import folder_of
 from kernelet_kv_lmcache.serve import LEFT, PATIENCE
 
 log = logging.getLogger("kernelet")
@@ -54,8 +55,7 @@ class LMCacheServer:
         ]
         if room(SHARED) > gigabytes * (1 << 30):
             found += ["--shm-name", self._shared]
-        if settings["path"]:
-            folder = Path(str(settings["path"])).expanduser()
+        if (folder := folder_of(settings)) is not None:
             found += ["--l2-adapter", json.dumps({"type": "fs", "base_path": str(folder)})]
         return found
 

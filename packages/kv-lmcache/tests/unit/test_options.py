@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kernelet.contracts.kv import KVConnectorOffer
 from kernelet.errors import ConfigError
 from kernelet.testing.offered import find_offer
-from kernelet_kv_lmcache.options import address, check, check_chunk
+from kernelet_kv_lmcache.options import address, check, check_chunk, folder_of, total_gb
 
 
 def settings(**options):
@@ -22,6 +24,7 @@ def settings(**options):
         ({"spawn": True, "chunk_size": 12}, "a multiple of 8, not 12"),
         ({"spawn": True, "chunk_size": 0}, "a multiple of 8, not 0"),
         ({"spawn": True, "memory_gb": 0.0}, r"kv-lmcache\.memory_gb must be more than 0, not 0\.0"),
+        ({"spawn": True, "memory_gb": 1e6}, r"kv-lmcache\.memory_gb must be less than this machine's"),
         ({"spawn": True, "timeout": 0.0}, r"kv-lmcache\.timeout must be more than 0, not 0\.0"),
         ({"spawn": True, "timeout": float("nan")}, r"kv-lmcache\.timeout must be .*nan"),
         ({"spawn": True, "start_timeout": -1.0}, r"kv-lmcache\.start_timeout must be more than 0"),
@@ -63,3 +66,19 @@ def test_chunks():
     check_chunk(8, 8, own=True)
     with pytest.raises(ConfigError, match="must be 8 tokens"):
         check_chunk(16, 8, own=True)
+
+
+def test_the_folder_is_made_or_named(tmp_path):
+    assert folder_of(settings()) is None
+    assert folder_of(settings(path=str(tmp_path / "a" / "b"))) == tmp_path / "a" / "b"
+    assert not list((tmp_path / "a" / "b").iterdir())
+    for wrong in ("/proc/x", str(tmp_path / "file" / "x")):
+        (tmp_path / "file").touch()
+        with pytest.raises(ConfigError, match=r"kv-lmcache\.path: no file can be made in"):
+            folder_of(settings(path=wrong))
+
+
+def test_memory_of_the_machine():
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    total = next(int(line.split()[1]) for line in lines if line.startswith("MemTotal:"))
+    assert total_gb() == pytest.approx(total / (1 << 20))
