@@ -117,12 +117,18 @@ class LMCacheSchedulerSide(SchedulerSide):
         return ask
 
     def _keys(self, entry: Entry, request: KVRequest, count: int) -> list[bytes]:
-        """Those of so many chunks; after a reset others than before."""
+        """Those of so many chunks; after a reset others than before, and so for what is spoiled."""
         new = [request.key((index + 1) * self._chunk) for index in range(len(entry.keys), count)]
-        entry.keys += (
-            [blake2b(key, key=self._salt, digest_size=len(key)).digest() for key in new] if self._salt else new
-        )
+        entry.keys += map(self._named, new)
         return entry.keys[:count]
+
+    def _named(self, key: bytes) -> bytes:
+        """A server replaces no chunk: one that is spoiled is stored under the next name, by every engine."""
+        if self._salt:
+            key = blake2b(key, key=self._salt, digest_size=len(key)).digest()
+        while key in self._spoiled:
+            key = blake2b(key, person=b"spoiled", digest_size=len(key)).digest()
+        return key
 
     @property
     def _usable(self) -> bool:
@@ -210,6 +216,7 @@ class LMCacheSchedulerSide(SchedulerSide):
         self._chunk = self._chunk or report.chunk
         for key in report.spoiled:
             self._spoiled[key] = None
+            self._rename(key)
         while len(self._spoiled) > SPOILED:
             self._spoiled.popitem(last=False)
         for name, count in report.short.items():
@@ -217,12 +224,19 @@ class LMCacheSchedulerSide(SchedulerSide):
                 entry.stored = min(entry.stored, count)
         self._answer(report.found)
 
+    def _rename(self, spoiled: bytes) -> None:
+        """Requests store a spoiled chunk, and those behind it, under other names."""
+        for entry in self._entries.values():
+            if spoiled in entry.keys:
+                at = entry.keys.index(spoiled)
+                entry.keys, entry.stored = entry.keys[:at], min(entry.stored, at)
+
     def _answer(self, found: Mapping[str, int]) -> None:
         for entry in self._entries.values() if found else ():
             if entry.ask and (hits := found.get(entry.ask.session)) is not None:
                 keys = entry.ask.keys
                 entry.ask.hits = next((i for i, key in enumerate(keys[:hits]) if key in self._spoiled), hits)
-                entry.stored = max(entry.stored, hits)
+                entry.stored = max(entry.stored, entry.ask.hits)
                 self._free(entry.ask, entry.ask.hits, hits, ends=not entry.ask.hits)
         for session, hits in found.items():
             if (left := self._left.pop(session, None)) is not None:

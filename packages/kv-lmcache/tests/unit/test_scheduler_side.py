@@ -160,13 +160,39 @@ def test_a_producer_and_a_store_that_is_gone_look_nothing_up():
         assert not orders(one).lookups
 
 
-def test_a_spoiled_chunk_is_not_promised_again():
+def test_a_spoiled_chunk_is_stored_anew_under_a_name_that_all_engines_find():
+    one, other = side(), side()
+    made = request(one, 32)
+    first, second, third, fourth = (made.key(end * CHUNK) for end in (1, 2, 3, 4))
+    assert one.get_num_new_matched_tokens(made, 0) is LATER
+    session = orders(one).lookups[0].session
+    report(one, found={session: 4})
+    one.update_state_after_alloc(made, 5, 0, 32, BLOCKS)
+    report(one, spoiled=[second])
+    (save,) = orders(one, step_of(made, 8, 24)).saves
+    assert (save.first, len(save.keys), save.keys[0]) == (1, 4, first)
+    assert save.keys[1] not in (second, third) and save.keys[2:] == [third, fourth], "a chunk depends on all before"
+    again = request(one, 32)
+    assert one.get_num_new_matched_tokens(again, 0) is LATER
+    assert orders(one).lookups[0].keys == save.keys
+    report(other, spoiled=[second])
+    assert other.get_num_new_matched_tokens(request(other, 32), 0) is LATER
+    assert orders(other).lookups[0].keys == save.keys
+    report(other, spoiled=[save.keys[1]])
+    assert other.get_num_new_matched_tokens(request(other, 32), 0) is LATER
+    assert orders(other).lookups[0].keys[1] not in (second, save.keys[1])
+
+
+def test_a_lookup_under_way_does_not_promise_what_is_spoiled():
     one = side()
     made = request(one)
+    assert one.get_num_new_matched_tokens(made, 0) is LATER
+    (lookup,) = orders(one).lookups
     report(one, spoiled=[made.key(2 * CHUNK)])
-    found(one, made, 2)
+    report(one, found={lookup.session: 2})
     assert one.get_num_new_matched_tokens(made, 0).num_tokens == CHUNK
     assert [(free.first, free.last) for free in orders(one).frees] == [(1, 2)]
+    assert [save.first for save in orders(one, step_of(made, 0, 16)).saves] == [1]
 
 
 def test_a_chunk_that_no_request_fills_is_refused():
