@@ -27,7 +27,11 @@ _MAGIC = b"KLKV"
 
 
 class Store:
-    """A client, which also gives memory to the store."""
+    """A client, which also gives memory to the store.
+
+    Attributes:
+        most: Bytes of the largest object.
+    """
 
     def __init__(self, settings: Settings) -> None:
         """Connects.
@@ -36,7 +40,8 @@ class Store:
             ConfigError: the library is missing, or the master is not there.
         """
         master = str(settings["master"])
-        sizes = [_mib(settings, key) for key in ("segment_mib", "local_mib")]
+        sizes = _mib(settings, "segment_mib", 0), _mib(settings, "local_mib", 1)
+        self.most = sizes[1] - _HEADER.size
         self._calls = Calls(_seconds(settings), self._look)
         self._said: set[tuple[str, int]] = set()
         library = load_library("mooncake.store")
@@ -134,10 +139,10 @@ def _reach(master: str) -> None:
         ) from error
 
 
-def _mib(settings: Settings, key: str) -> int:
+def _mib(settings: Settings, key: str, least: int) -> int:
     value = settings[key]
-    if not isinstance(value, int) or value < 0:
-        raise ConfigError(f"kv-mooncake.{key} must be 0 or more MiB, not {value!r}")
+    if not isinstance(value, int) or value < least:
+        raise ConfigError(f"kv-mooncake.{key} must be {least} or more MiB, not {value!r}")
     return value * MIB
 
 

@@ -41,6 +41,13 @@ class StoreWorker(WorkerSide):
         self._pages = context.pages
         self._prefix = f"kernelet-{layout_digest(context.pages.layouts).hex()[:32]}-"
         self._store = Store(settings)
+        size = bytes_for(context.pages.layouts, int(settings["chunk"] or 0))
+        if size > self._store.most:
+            self._store.close()
+            raise ConfigError(
+                f"kv-mooncake.local_mib must hold the {size / MIB:.1f} MiB of a chunk on this rank "
+                f"(kv-mooncake.chunk), not {settings['local_mib']}"
+            )
         self._lookups = Tasks("kv-store-lookup", 1)
         self._loads = Tasks("kv-store-load", LOADERS)
         self._saves = Tasks("kv-store-save", 1)

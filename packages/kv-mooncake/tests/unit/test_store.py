@@ -92,6 +92,7 @@ def test_codes_of_the_library_are_failures_that_are_said_once(
         ({"timeout": 0.0}, "kv-mooncake.timeout must be more than 0 seconds, not 0.0"),
         ({"timeout": float("nan")}, "kv-mooncake.timeout must be more than 0 seconds, not nan"),
         ({"segment_mib": -1}, "kv-mooncake.segment_mib must be 0 or more MiB, not -1"),
+        ({"local_mib": 0}, "kv-mooncake.local_mib must be 1 or more MiB, not 0"),
         ({"protocol": "other"}, "cannot be used"),
     ],
 )

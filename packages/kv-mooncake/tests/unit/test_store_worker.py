@@ -194,3 +194,5 @@ def test_what_is_saved_is_complete_at_the_end(make, fake_mooncake):
 def test_wrong_settings_are_named(make):
     with pytest.raises(ConfigError, match=r"kv-mooncake\.pending_mib"):
         make(1, pending_mib=0)
+    with pytest.raises(ConfigError, match=r"kv-mooncake\.local_mib must hold the [0-9.]+ MiB of a chunk"):
+        make(1, local_mib=1, chunk=1 << 20)
