@@ -120,3 +120,14 @@ def test_restart_in_a_composition_with_a_damaged_file(folder, computed, caplog):
         assert answer(llm) == computed
         assert llm.stats().external_hits > 2 * loaded
         assert llm.stats().kv_connectors["kv-lmcache"]["loaded_tokens"] == loaded
+
+
+def test_what_was_damaged_is_stored_again(folder, computed):
+    """Under another name: an engine that starts finds the damage first, and what replaces it from then on."""
+    with engine(folder, "kv-lmcache", 16) as llm:
+        assert answer(llm) == computed
+        assert llm.stats().kv_connectors["kv-lmcache"]["spoiled_chunks"] == 1
+        assert answer(llm) == computed
+        before = llm.stats().external_hits
+        assert answer(llm) == computed
+        assert llm.stats().external_hits - before == loadable(llm)

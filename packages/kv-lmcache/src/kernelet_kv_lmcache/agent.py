@@ -20,7 +20,9 @@ import msgspec
 
 from kernelet_kv_lmcache.client import SEAL, Client, import_lmcache, seal
 from kernelet_kv_lmcache.wire import (
+    BEAT,
     Answer,
+    Beat,
     Free,
     Get,
     Lookup,
@@ -48,6 +50,7 @@ class Agent:
         self._lost: list[Any] = []
         self._map: mmap.mmap | None = None
         self._tried, self._wake, self._over = threading.Event(), threading.Event(), threading.Event()
+        self._ended = threading.Event()
         self._sending = threading.Lock()
         self._queues: dict[type, queue.SimpleQueue[Any]] = {kind: queue.SimpleQueue() for kind in (Lookup, Get, Put)}
 
@@ -59,7 +62,7 @@ class Agent:
             message = msgspec.msgpack.decode(data, type=Message)
             if isinstance(message, Setup):
                 self._setup = message
-                for thread in (keeper, *threads):
+                for thread in (threading.Thread(target=self._beat), keeper, *threads):
                     thread.start()
             else:
                 self._queues[Lookup if isinstance(message, Free) else type(message)].put(message)
@@ -71,6 +74,7 @@ class Agent:
             self._over.set()
             self._wake.set()
             keeper.join()
+            self._ended.set()
         self._sock.close()
 
     def _say(self, reply: Reply) -> None:
@@ -79,6 +83,10 @@ class Agent:
                 send(self._sock, reply)
         except OSError:  # the engine has ended: the loop that receives sees it too
             self._over.set()
+
+    def _beat(self) -> None:
+        while not self._ended.wait(BEAT):
+            self._say(Beat())
 
     # --- the server comes and goes ---------------------------------------------------------------
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
@@ -16,11 +18,16 @@ from typing import Any, Protocol
 import msgspec
 
 from kernelet.config.env import all_variables
+from kernelet.errors import ConfigError
 from kernelet_kv_lmcache import boot
-from kernelet_kv_lmcache.wire import Answer, Free, Get, Lookup, Put, Reply, Setup, State, receive, send
+from kernelet_kv_lmcache.wire import BEAT, Answer, Beat, Free, Get, Lookup, Put, Reply, Setup, State, receive, send
 
 AGAIN = 5.0
 """Seconds before an agent that died is started again."""
+LAST = 2.0
+"""Seconds of silence after which an agent hangs when the engine ends."""
+KILLED = 5.0
+"""Seconds in which a process that was killed must end."""
 
 
 class Process(Protocol):
@@ -41,6 +48,22 @@ def environment(*, telemetry: bool) -> dict[str, str]:
     return quiet | all_variables() | told
 
 
+def find_lmcache(python: str) -> None:
+    """Whether that interpreter has LMCache, without importing it; empty: the engine's own.
+
+    Raises:
+        ConfigError: it has not.
+    """
+    program = python or sys.executable
+    look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('lmcache') is None)"
+    ended = subprocess.run([program, "-P", "-c", look], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    if ended.returncode:
+        raise ConfigError(
+            f"kv-lmcache needs LMCache, which {program} does not have: pip install kernelet-kv-lmcache[lmcache], "
+            "or --set kv-lmcache.python=/path/to/its/python"
+        )
+
+
 def starter(python: str, *, telemetry: bool) -> Start:
     """Starts agents with that interpreter; empty: the engine's own."""
 
@@ -59,22 +82,30 @@ def starter(python: str, *, telemetry: bool) -> Start:
 class Link:
     """Calls an agent; an agent that dies is a server that does not answer, and another one is started.
 
+    An agent beats from its setup on; one that is silent for ``patience`` seconds hangs, and is killed.
+
     Args:
         start: Starts one.
+        patience: Seconds.
         told: Is told each change of the server's state, on a thread of the link.
     """
 
-    def __init__(self, start: Start, told: Callable[[State], None]) -> None:
+    def __init__(self, start: Start, patience: float, told: Callable[[State], None]) -> None:
         self.memory = os.memfd_create("kernelet-kv-lmcache")
-        self._start, self._told = start, told
+        self._start, self._patience, self._told = start, patience, told
+        self._heard: float | None = None
+        self._hangs = False
         self._setup: Setup | None = None
         self._numbers = itertools.count()
         self._open: dict[int, Future[Answer]] = {}
         self._lock = threading.Lock()
-        self._over = threading.Event()
+        self._over, self._ended = threading.Event(), threading.Event()
         self._sock, self._process = self._begin()
-        self._thread = threading.Thread(target=self._listen, name="kv-lmcache-link", daemon=True)
-        self._thread.start()
+        self._threads = [
+            threading.Thread(target=run, name="kv-lmcache-link", daemon=True) for run in (self._listen, self._watch)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def setup(self, setup: Setup) -> None:
         """What the agent is told first."""
@@ -96,16 +127,24 @@ class Link:
                 future.set_result(Answer(number, 0))
         return future
 
+    def hurry(self) -> None:
+        """The engine ends: an agent that hangs is not waited for as long as before."""
+        self._patience = min(self._patience, LAST)
+
     def close(self, timeout: float) -> None:
         """Ends the agent; what was asked and not answered has failed."""
+        self.hurry()
         self._over.set()
-        self._sock.shutdown(socket.SHUT_WR)
+        with contextlib.suppress(OSError):  # it is gone
+            self._sock.shutdown(socket.SHUT_WR)
         try:
             self._process.wait(timeout)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait(timeout)
-        self._thread.join(timeout)
+            self._process.wait(KILLED)
+        self._ended.set()
+        for thread in self._threads:
+            thread.join(KILLED)
         self._sock.close()
         os.close(self.memory)
 
@@ -130,7 +169,10 @@ class Link:
                 reason = str(error)
             else:
                 reason = "its process ended"
+            if self._hangs:
+                reason = f"it hung for {self._patience:g} s, and was killed"
             with self._lock:
+                self._heard, self._hangs = None, False
                 lost, self._open = self._open, {}
             for number, future in lost.items():
                 future.set_result(Answer(number, 0))
@@ -142,12 +184,22 @@ class Link:
             with self._lock:
                 self._sock.close()
                 self._process.kill()
-                self._process.wait(AGAIN)
+                self._process.wait(KILLED)
                 self._sock, self._process = self._begin()
                 if self._setup is not None:
                     self._send(self._setup)
 
-    def _take(self, reply: Answer | State) -> None:
+    def _watch(self) -> None:
+        while not self._ended.wait(BEAT / 2):
+            heard = self._heard
+            if heard is not None and time.monotonic() > heard + self._patience:
+                self._hangs = True
+                self._process.kill()  # without the lock: who has it may wait for room in the socket
+
+    def _take(self, reply: Reply) -> None:
+        if isinstance(reply, Beat):
+            self._heard = time.monotonic()
+            return
         if isinstance(reply, State):
             self._told(reply)
             return

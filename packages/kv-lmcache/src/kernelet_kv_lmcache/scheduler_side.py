@@ -21,10 +21,9 @@ from kernelet.contracts.kv import (
     Ticket,
 )
 from kernelet.contracts.offer import Settings
-from kernelet.errors import ConfigError
+from kernelet_kv_lmcache.options import address, check, check_chunk
 from kernelet_kv_lmcache.orders import Free, Load, Lookup, Orders, Report, Save
 from kernelet_kv_lmcache.server import LMCacheServer
-from kernelet_kv_lmcache.wire import IDS
 
 log = logging.getLogger("kernelet")
 
@@ -67,9 +66,11 @@ class LMCacheSchedulerSide(SchedulerSide):
         super().__init__(settings, context)
         check(settings)
         told = [msgspec.msgpack.decode(data, type=Report) for data in context.handshakes if data]
-        self._server = LMCacheServer(settings) if settings["spawn"] else None
+        own = bool(settings["spawn"])
+        self._chunk = int(settings["chunk_size"] or 0) if own else max((one.chunk for one in told), default=0)
+        check_chunk(self._chunk, context.max_model_len, own=own)
+        self._server = LMCacheServer(settings) if own else None
         self._url = self._server.url if self._server else address(settings)
-        self._chunk = int(settings["chunk_size"] or 0) if self._server else max((one.chunk for one in told), default=0)
         self._alive = dict.fromkeys(range(len(context.layouts)), True)
         if not self._server:
             self._alive |= {rank: one.alive for rank, one in enumerate(told)}
@@ -116,12 +117,18 @@ class LMCacheSchedulerSide(SchedulerSide):
         return ask
 
     def _keys(self, entry: Entry, request: KVRequest, count: int) -> list[bytes]:
-        """Those of so many chunks; after a reset others than before."""
+        """Those of so many chunks; after a reset others than before, and so for what is spoiled."""
         new = [request.key((index + 1) * self._chunk) for index in range(len(entry.keys), count)]
-        entry.keys += (
-            [blake2b(key, key=self._salt, digest_size=len(key)).digest() for key in new] if self._salt else new
-        )
+        entry.keys += map(self._named, new)
         return entry.keys[:count]
+
+    def _named(self, key: bytes) -> bytes:
+        """A server replaces no chunk: one that is spoiled is stored under the next name, by every engine."""
+        if self._salt:
+            key = blake2b(key, key=self._salt, digest_size=len(key)).digest()
+        while key in self._spoiled:
+            key = blake2b(key, person=b"spoiled", digest_size=len(key)).digest()
+        return key
 
     @property
     def _usable(self) -> bool:
@@ -209,6 +216,7 @@ class LMCacheSchedulerSide(SchedulerSide):
         self._chunk = self._chunk or report.chunk
         for key in report.spoiled:
             self._spoiled[key] = None
+            self._rename(key)
         while len(self._spoiled) > SPOILED:
             self._spoiled.popitem(last=False)
         for name, count in report.short.items():
@@ -216,12 +224,19 @@ class LMCacheSchedulerSide(SchedulerSide):
                 entry.stored = min(entry.stored, count)
         self._answer(report.found)
 
+    def _rename(self, spoiled: bytes) -> None:
+        """Requests store a spoiled chunk, and those behind it, under other names."""
+        for entry in self._entries.values():
+            if spoiled in entry.keys:
+                at = entry.keys.index(spoiled)
+                entry.keys, entry.stored = entry.keys[:at], min(entry.stored, at)
+
     def _answer(self, found: Mapping[str, int]) -> None:
         for entry in self._entries.values() if found else ():
             if entry.ask and (hits := found.get(entry.ask.session)) is not None:
                 keys = entry.ask.keys
                 entry.ask.hits = next((i for i, key in enumerate(keys[:hits]) if key in self._spoiled), hits)
-                entry.stored = max(entry.stored, hits)
+                entry.stored = max(entry.stored, entry.ask.hits)
                 self._free(entry.ask, entry.ask.hits, hits, ends=not entry.ask.hits)
         for session, hits in found.items():
             if (left := self._left.pop(session, None)) is not None:
@@ -240,28 +255,3 @@ class LMCacheSchedulerSide(SchedulerSide):
     def shutdown(self) -> None:
         if self._server:
             self._server.stop()
-
-
-def address(settings: Settings) -> str:
-    """Of a server that runs: ``url``, with ``port`` where it has none of its own."""
-    url, port = str(settings["url"] or ""), int(settings["port"] or 0)
-    scheme, _, host = url.rpartition("://")
-    return f"{scheme or 'tcp'}://{host}" + (f":{port}" if ":" not in host else "")
-
-
-def check(settings: Settings) -> None:
-    """Whether the settings say one server.
-
-    Raises:
-        ConfigError: they do not.
-    """
-    if bool(settings["spawn"]) == bool(settings["url"]):
-        raise ConfigError(
-            "kv-lmcache needs one server: --set kv-lmcache.spawn=true starts one, "
-            "--set kv-lmcache.url=tcp://HOST:PORT uses one that runs with --supported-transfer-mode engine_driven"
-        )
-    if settings["path"] and not settings["spawn"]:
-        raise ConfigError("kv-lmcache.path is for a server that this engine starts: --set kv-lmcache.spawn=true")
-    chunk = int(settings["chunk_size"] or 0)
-    if chunk < IDS or chunk % IDS:
-        raise ConfigError(f"kv-lmcache.chunk_size must be a multiple of {IDS}, not {chunk}")

@@ -17,12 +17,15 @@ from kernelet.contracts.offer import Settings
 from kernelet.errors import ConfigError
 from kernelet_kv_lmcache import boot
 from kernelet_kv_lmcache.link import environment
-from kernelet_kv_lmcache.serve import PATIENCE
+from kernelet_kv_lmcache.options import folder_of
+from kernelet_kv_lmcache.serve import LEFT, PATIENCE
 
 log = logging.getLogger("kernelet")
 
 AGAIN = 5.0
 """Seconds before a server that died is started again."""
+HEALTHY = 1.0
+"""Seconds in which a server answers at its end, or is killed."""
 SHARED = Path("/dev/shm")  # noqa: S108 - where POSIX has shared memory
 
 
@@ -52,8 +55,7 @@ class LMCacheServer:
         ]
         if room(SHARED) > gigabytes * (1 << 30):
             found += ["--shm-name", self._shared]
-        if settings["path"]:
-            folder = Path(str(settings["path"])).expanduser()
+        if (folder := folder_of(settings)) is not None:
             found += ["--l2-adapter", json.dumps({"type": "fs", "base_path": str(folder)})]
         return found
 
@@ -67,14 +69,19 @@ class LMCacheServer:
         self._process = self._start()
 
     def stop(self) -> None:
-        """When it returns, the server has written its files and is gone."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
+        """When it returns, the server has written its files and is gone; one that hangs is killed. Ranks have ended."""
+        if self._process.poll() is None:
+            if healthy(f"http://127.0.0.1:{self._http}/healthcheck", HEALTHY):
+                self._leave()
+            else:
+                log.warning("kv-lmcache: the server does not answer at its end, it is killed")
+        self._end()
+
+    def _leave(self) -> None:
         try:
-            self._process.wait(PATIENCE + AGAIN)
+            self._process.communicate(LEFT, PATIENCE + AGAIN)
         except subprocess.TimeoutExpired:
             log.warning("kv-lmcache: the server did not end, it is killed")
-        self._end()
 
     def _start(self) -> subprocess.Popen[bytes]:
         python = str(self._settings["python"] or "") or sys.executable
@@ -108,10 +115,10 @@ class LMCacheServer:
         (SHARED / self._shared).unlink(missing_ok=True)
 
 
-def healthy(address: str) -> bool:
+def healthy(address: str, timeout: float = 5) -> bool:
     """Whether a server answers there."""
     try:
-        with urllib.request.urlopen(address, timeout=5) as answer:  # noqa: S310 - of this machine
+        with urllib.request.urlopen(address, timeout=timeout) as answer:  # noqa: S310 - of this machine
             return bool(answer.status == 200)
     except (URLError, OSError):
         return False

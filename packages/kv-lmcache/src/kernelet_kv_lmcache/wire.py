@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+BEAT = 0.5
+"""Seconds between two beats of an agent."""
 IDS = 8
 """Made-up token ids that hold a key; a chunk has as many tokens at least."""
 
@@ -80,8 +82,12 @@ class State(msgspec.Struct, frozen=True, tag=True):
     reason: str = ""
 
 
+class Beat(msgspec.Struct, frozen=True, tag=True):
+    """The agent is there, whatever its server does."""
+
+
 Message = Setup | Lookup | Free | Get | Put
-Reply = Answer | State
+Reply = Answer | State | Beat
 
 
 def send(sock: socket.socket, message: Message | Reply) -> None:

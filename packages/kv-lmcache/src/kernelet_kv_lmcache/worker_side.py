@@ -20,16 +20,18 @@ import msgspec
 from kernelet.contracts.kv import KVLayout, KVWorkerContext, TransferResults, WorkerSide
 from kernelet.contracts.offer import Settings
 from kernelet_kv_lmcache import wire
-from kernelet_kv_lmcache.link import Link, Start, starter
+from kernelet_kv_lmcache.link import Link, Start, find_lmcache, starter
 from kernelet_kv_lmcache.memory import Slots, token_bytes
+from kernelet_kv_lmcache.options import address, check
 from kernelet_kv_lmcache.orders import Load, Lookup, Orders, Report, Save
-from kernelet_kv_lmcache.scheduler_side import address
 from kernelet_kv_lmcache.wire import Answer, Setup, State
 
 log = logging.getLogger("kernelet")
 
 SAVING = 480.0
 """Seconds that a save waits for slots at most."""
+GRACE = 0.5
+"""Seconds in which an agent ends that has no server."""
 
 
 class Job:
@@ -46,6 +48,7 @@ class LMCacheWorkerSide(WorkerSide):
 
     def __init__(self, settings: Settings, context: KVWorkerContext) -> None:
         super().__init__(settings, context)
+        check(settings)
         self._layout = context.pages.layouts[0]
         self._timeout = float(settings["timeout"] or 0)
         self._orders = Orders("", 0)
@@ -65,7 +68,7 @@ class LMCacheWorkerSide(WorkerSide):
         self._lock = threading.Lock()
         self._puts: set[Future[Answer]] = set()
         self._sessions = itertools.count()
-        self._link = Link(self.start(), self._take_state)
+        self._link = Link(self.start(), self._timeout, self._take_state)
         self._queues: dict[str, queue.SimpleQueue[Job | None]] = {
             kind: queue.SimpleQueue() for kind in ("load", "save")
         }
@@ -79,8 +82,14 @@ class LMCacheWorkerSide(WorkerSide):
             self._connect(address(settings), 0)
 
     def start(self) -> Start:
-        """Starts agents."""
-        return starter(str(self.settings["python"] or ""), telemetry=bool(self.settings["telemetry"]))
+        """Starts agents.
+
+        Raises:
+            ConfigError: their interpreter has no LMCache.
+        """
+        python = str(self.settings["python"] or "")
+        find_lmcache(python)
+        return starter(python, telemetry=bool(self.settings["telemetry"]))
 
     def get_handshake_metadata(self) -> bytes | None:
         """The chunk size of a server that is there already."""
@@ -144,6 +153,7 @@ class LMCacheWorkerSide(WorkerSide):
         return dict(counted)
 
     def shutdown(self) -> None:
+        self._link.hurry()
         for waiting in self._queues.values():
             waiting.put(None)
         for thread in self._threads:
@@ -155,7 +165,7 @@ class LMCacheWorkerSide(WorkerSide):
             except FutureTimeoutError:
                 log.warning("kv-lmcache: chunks were not stored before the engine ended")
                 break
-        self._link.close(self._timeout)
+        self._link.close(self._timeout if self._state.alive else GRACE)
 
     # --- the server ------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from fake_lmcache import CHUNK, Store, plain_seal
 
 from kernelet_kv_lmcache import agent as module
 from kernelet_kv_lmcache.agent import Agent
-from kernelet_kv_lmcache.wire import Answer, Free, Get, Lookup, Put, Reply, Setup, State, receive, send
+from kernelet_kv_lmcache.wire import Answer, Beat, Free, Get, Lookup, Put, Reply, Setup, State, receive, send
 
 KEYS = [bytes([n]) * 32 for n in range(3)]
 TOKEN = 4
@@ -25,7 +25,8 @@ class Talk:
         self.thread = threading.Thread(target=Agent(theirs, self.memory, self.store.client).run)
         self.thread.start()
         self.received = receive(self.sock)
-        self.replies = (msgspec.msgpack.decode(data, type=Reply) for data in self.received)
+        replies = (msgspec.msgpack.decode(data, type=Reply) for data in self.received)
+        self.replies = (reply for reply in replies if reply != Beat())
 
     def setup(self):
         send(self.sock, Setup("", "name", 0, 1, 0, TOKEN, 4 * CHUNK * TOKEN, 1.0))
@@ -108,3 +109,10 @@ def test_the_end_of_the_engine_ends_it(talk):
     talk.sock.shutdown(socket.SHUT_WR)
     talk.thread.join()
     assert ("close", True) in talk.store.calls
+
+
+def test_it_beats_whatever_its_server_does(talk, monkeypatch):
+    monkeypatch.setattr(module, "BEAT", 0.01)
+    monkeypatch.setattr("fake_lmcache.Client.ping", lambda _client: threading.Event().wait(1))
+    send(talk.sock, Setup("", "name", 0, 1, 0, TOKEN, 0, 1.0))
+    assert msgspec.msgpack.decode(next(talk.received), type=Reply) == Beat()

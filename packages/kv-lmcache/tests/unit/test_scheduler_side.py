@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 
@@ -9,7 +11,7 @@ from kernelet.testing.kv_connector import plain_layout
 from kernelet.testing.kv_connector.requests import IDENTITY, KitRequest
 from kernelet.testing.offered import find_offer
 from kernelet_kv_lmcache.orders import Orders, Report
-from kernelet_kv_lmcache.scheduler_side import LMCacheSchedulerSide, address, check
+from kernelet_kv_lmcache.scheduler_side import LMCacheSchedulerSide
 
 CHUNK = 8
 BLOCKS = (tuple(range(1, 9)),)
@@ -158,41 +160,46 @@ def test_a_producer_and_a_store_that_is_gone_look_nothing_up():
         assert not orders(one).lookups
 
 
-def test_a_spoiled_chunk_is_not_promised_again():
+def test_a_spoiled_chunk_is_stored_anew_under_a_name_that_all_engines_find():
+    one, other = side(), side()
+    made = request(one, 32)
+    first, second, third, fourth = (made.key(end * CHUNK) for end in (1, 2, 3, 4))
+    assert one.get_num_new_matched_tokens(made, 0) is LATER
+    session = orders(one).lookups[0].session
+    report(one, found={session: 4})
+    one.update_state_after_alloc(made, 5, 0, 32, BLOCKS)
+    report(one, spoiled=[second])
+    (save,) = orders(one, step_of(made, 8, 24)).saves
+    assert (save.first, len(save.keys), save.keys[0]) == (1, 4, first)
+    assert save.keys[1] not in (second, third) and save.keys[2:] == [third, fourth], "a chunk depends on all before"
+    again = request(one, 32)
+    assert one.get_num_new_matched_tokens(again, 0) is LATER
+    assert orders(one).lookups[0].keys == save.keys
+    report(other, spoiled=[second])
+    assert other.get_num_new_matched_tokens(request(other, 32), 0) is LATER
+    assert orders(other).lookups[0].keys == save.keys
+    report(other, spoiled=[save.keys[1]])
+    assert other.get_num_new_matched_tokens(request(other, 32), 0) is LATER
+    assert orders(other).lookups[0].keys[1] not in (second, save.keys[1])
+
+
+def test_a_lookup_under_way_does_not_promise_what_is_spoiled():
     one = side()
     made = request(one)
+    assert one.get_num_new_matched_tokens(made, 0) is LATER
+    (lookup,) = orders(one).lookups
     report(one, spoiled=[made.key(2 * CHUNK)])
-    found(one, made, 2)
+    report(one, found={lookup.session: 2})
     assert one.get_num_new_matched_tokens(made, 0).num_tokens == CHUNK
     assert [(free.first, free.last) for free in orders(one).frees] == [(1, 2)]
+    assert [save.first for save in orders(one, step_of(made, 0, 16)).saves] == [1]
 
 
-@pytest.mark.parametrize(
-    "options, says",
-    [
-        ({}, "needs one server"),
-        ({"spawn": True, "url": "tcp://here:1"}, "needs one server"),
-        ({"url": "tcp://here:1", "path": "/x"}, "kv-lmcache.path is for a server that this engine starts"),
-        ({"spawn": True, "chunk_size": 12}, "a multiple of 8, not 12"),
-        ({"spawn": True, "chunk_size": 0}, "a multiple of 8, not 0"),
-    ],
-)
-def test_settings_that_make_no_sense(options, says):
-    with pytest.raises(ConfigError, match=says):
-        check(settings(**options))
-
-
-@pytest.mark.parametrize(
-    "url, port, said",
-    [
-        ("tcp://here:1", 2, "tcp://here:1"),
-        ("tcp://here", 2, "tcp://here:2"),
-        ("here", 2, "tcp://here:2"),
-        ("grpc://here:7", 5555, "grpc://here:7"),
-    ],
-)
-def test_address(url, port, said):
-    assert address(settings(url=url, port=port)) == said
+def test_a_chunk_that_no_request_fills_is_refused():
+    with pytest.raises(ConfigError, match=r"kv-lmcache\.chunk_size must be 4 tokens"):
+        LMCacheSchedulerSide(settings(spawn=True), replace(side().context, max_model_len=4))
+    with pytest.raises(ConfigError, match=r"the --chunk-size of the server that kv-lmcache\.url names must be 4"):
+        LMCacheSchedulerSide(settings(url="tcp://here"), replace(side().context, max_model_len=4))
 
 
 def test_after_a_reset_nothing_of_before_is_found_or_saved():

@@ -15,11 +15,17 @@ def status(pending, in_flight, ranks):
 
 
 @pytest.mark.parametrize(
-    "said, busy",
-    [(status(0, 0, []), False), (status(1, 0, []), True), (status(0, 1, []), True), (status(0, 0, [7]), True)],
+    "said, busy, busy_when_left",
+    [
+        (status(0, 0, []), False, False),
+        (status(1, 0, []), True, True),
+        (status(0, 1, []), True, True),
+        (status(0, 0, [7]), True, False),
+    ],
 )
-def test_busy(said, busy):
-    assert serve.busy(said) == busy
+def test_busy(said, busy, busy_when_left):
+    assert serve.busy(said, left=False) == busy
+    assert serve.busy(said, left=True) == busy_when_left
 
 
 @pytest.fixture
@@ -48,11 +54,11 @@ def server():
 def test_waits_until_files_are_written_and_ranks_have_left(server):
     address, said, asked = server
     said += [status(2, 0, [1]), status(0, 2, []), status(0, 0, [])]
-    serve.wait_until_idle(address, 60)
+    serve.wait_until_idle(address, 60, left=False)
     assert len(asked) == 3
 
 
 def test_does_not_wait_for_ever(server):
     address, said, _ = server
     said.append(status(1, 0, []))
-    serve.wait_until_idle(address, 0.1)
+    serve.wait_until_idle(address, 0.1, left=False)

@@ -28,6 +28,7 @@ def kernelet_options() -> PluginOptions:
             "pending_mib": Option(
                 type=int, default=256, help="store: MiB of each rank that wait to be stored; more are not stored"
             ),
+            "timeout": Option(type=float, default=5.0, help="store: seconds of each call to it"),
             "chunk": Option(type=int, default=64, help="store: tokens of an object; hits end at multiples"),
         }
     )

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import logging
+import math
 import socket
 import struct
 import zlib
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 
 from kernelet.contracts.offer import Settings
 from kernelet.errors import ConfigError
 from kernelet_kv_mooncake.library import load_library
+from kernelet_kv_mooncake.store_calls import Calls, UnreachableError
 
 logger = logging.getLogger(__name__)
 
 MIB = 1 << 20
 CONNECT_SECONDS = 5.0
 """What the master has to answer in; the library itself tries for a minute and a half."""
+NO_MASTER = (-900, -901)
+"""Codes of the library: a call to the master failed, or was late."""
 _HEADER = struct.Struct("<4sI")
 _MAGIC = b"KLKV"
 
 
 class Store:
-    """A client, which also gives memory to the store."""
+    """A client, which also gives memory to the store.
+
+    Attributes:
+        most: Bytes of the largest object.
+    """
 
     def __init__(self, settings: Settings) -> None:
         """Connects.
@@ -32,14 +40,17 @@ class Store:
             ConfigError: the library is missing, or the master is not there.
         """
         master = str(settings["master"])
+        sizes = _mib(settings, "segment_mib", 0), _mib(settings, "local_mib", 1)
+        self.most = sizes[1] - _HEADER.size
+        self._calls = Calls(_seconds(settings), self._look)
+        self._said: set[tuple[str, int]] = set()
         library = load_library("mooncake.store")
         _reach(master)
         self._store = library.MooncakeDistributedStore()
         code = self._store.setup(
             str(settings["host"]),
             str(settings["metadata"]),
-            _mib(settings, "segment_mib"),
-            _mib(settings, "local_mib"),
+            *sizes,
             str(settings["protocol"]),
             str(settings["device"]),
             master,
@@ -50,35 +61,70 @@ class Store:
                 "kv-mooncake.host, .metadata, .protocol and .device"
             )
 
-    def count(self, names: Sequence[str]) -> int:
-        """How many of these objects are there, from the first on; none where the store does not answer."""
-        there: list[int] = self._store.batch_is_exist(list(names))
-        for index, code in enumerate(there):
-            if code != 1:
-                return index
-        return len(there)
+    @property
+    def lost(self) -> bool:
+        """Whether it does not answer: everything is a miss, and nothing is stored."""
+        return self._calls.lost
+
+    def count(self, names: Sequence[str]) -> int | None:
+        """How many of these objects are there, from the first on; None: the store did not say."""
+        try:
+            there = self._calls.call(self._store.batch_is_exist, list(names))
+        except UnreachableError:
+            return None
+        first = next((index for index, code in enumerate(there) if code != 1), len(there))
+        if first < len(there) and there[first] < 0:
+            self._failed("lookup", there[first])
+            return None
+        return first
 
     def put(self, name: str, data: bytearray) -> bool:
         """Stores an object; one that is there stays. Whether it is there now."""
         header = _HEADER.pack(_MAGIC, zlib.crc32(data))
-        code: int = self._store.put_parts(name, header, data)
+        try:
+            code: int = self._calls.call(self._store.put_parts, name, header, data)
+        except UnreachableError:
+            return False
+        if code != 0:
+            self._failed("save", code)
         return code == 0
 
     def get(self, name: str, size: int) -> bytearray | None:
         """An object of so many bytes; None: it is not there, or damaged."""
-        data: bytes = self._store.get(name)
+        try:
+            data: bytes = self._calls.call(self._store.get, name)
+        except UnreachableError:
+            return None
         if not data:
             return None
         body = memoryview(data)[_HEADER.size :]
         if len(body) != size or data[: _HEADER.size] != _HEADER.pack(_MAGIC, zlib.crc32(body)):
             logger.warning("%s in Mooncake's store is damaged: it counts as a miss, and is removed", name)
-            self._store.remove(name, True)
+            with suppress(UnreachableError):
+                self._calls.call(self._store.remove, name, True)
             return None
         return bytearray(body)
 
+    def _failed(self, what: str, code: int) -> None:
+        if code in NO_MASTER:
+            self._calls.lose(f"a {what} found no master (code {code})")
+        elif (what, code) not in self._said:
+            self._said.add((what, code))
+            logger.warning("Mooncake's store: a %s failed with code %d; others of its kind are not told", what, code)
+
+    def _look(self) -> bool:
+        try:
+            codes: list[int] = self._store.batch_is_exist([_MAGIC.decode()])
+        except Exception:
+            logger.exception("Mooncake's library failed")
+            return False
+        return all(code >= 0 for code in codes)
+
     def close(self) -> None:
-        """Takes its memory out of the store."""
-        self._store.close()
+        """Takes its memory out of the store; one that does not answer is left alone."""
+        self._calls.close()
+        with suppress(UnreachableError):
+            self._calls.call(self._store.close)
 
 
 def _reach(master: str) -> None:
@@ -93,8 +139,15 @@ def _reach(master: str) -> None:
         ) from error
 
 
-def _mib(settings: Settings, key: str) -> int:
+def _mib(settings: Settings, key: str, least: int) -> int:
     value = settings[key]
-    if not isinstance(value, int) or value < 0:
-        raise ConfigError(f"kv-mooncake.{key} must be 0 or more MiB, not {value!r}")
+    if not isinstance(value, int) or value < least:
+        raise ConfigError(f"kv-mooncake.{key} must be {least} or more MiB, not {value!r}")
     return value * MIB
+
+
+def _seconds(settings: Settings) -> float:
+    value = settings["timeout"]
+    if not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise ConfigError(f"kv-mooncake.timeout must be more than 0 seconds, not {value!r}")
+    return float(value)

@@ -167,7 +167,7 @@ class StoreScheduler(SchedulerSide):
                 del self._by_number[number]
                 for key in asked.keys[: asked.found]:
                     self._remember(key)
-                for key in asked.keys[asked.found : asked.found + 1]:
+                for key in asked.keys[asked.found :]:
                     self._known.pop(key, None)
 
     def _forget(self, request_id: str) -> _Asked | None:

@@ -41,6 +41,13 @@ class StoreWorker(WorkerSide):
         self._pages = context.pages
         self._prefix = f"kernelet-{layout_digest(context.pages.layouts).hex()[:32]}-"
         self._store = Store(settings)
+        size = bytes_for(context.pages.layouts, int(settings["chunk"] or 0))
+        if size > self._store.most:
+            self._store.close()
+            raise ConfigError(
+                f"kv-mooncake.local_mib must hold the {size / MIB:.1f} MiB of a chunk on this rank "
+                f"(kv-mooncake.chunk), not {settings['local_mib']}"
+            )
         self._lookups = Tasks("kv-store-lookup", 1)
         self._loads = Tasks("kv-store-load", LOADERS)
         self._saves = Tasks("kv-store-save", 1)
@@ -102,13 +109,15 @@ class StoreWorker(WorkerSide):
     # --- on threads ------------------------------------------------------------------------------
 
     def _look(self, lookup: Lookup) -> None:
-        found = 0
+        found = None
         try:
             found = self._store.count([self._name(key) for key in lookup.keys])
         except Exception:
             logger.exception("Mooncake's store does not answer")
+        if found is None:
+            self._counts.add("lookup_failures")
         with self._lock:
-            self._found[lookup.number] = found
+            self._found[lookup.number] = found or 0
 
     def _fetch(self, fetch: Fetch, until: float) -> None:
         valid = fetch.start
@@ -154,7 +163,7 @@ class StoreWorker(WorkerSide):
         chunk = save.chunk
         size = bytes_for(self._pages.layouts, chunk.end - chunk.start)
         with self._lock:
-            if self._pending and self._pending + size > self._most:
+            if self._store.lost or (self._pending and self._pending + size > self._most):
                 self._unsaved.append(chunk.key)
                 self._counts.add("saves_left_out")
                 return

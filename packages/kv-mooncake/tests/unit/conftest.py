@@ -13,6 +13,7 @@ import types
 import pytest
 
 from kernelet.contracts.offer import Settings
+from kernelet_kv_mooncake import store_calls
 from kernelet_kv_mooncake.plugin import kernelet_options
 
 
@@ -81,6 +82,7 @@ class MooncakeDistributedStore:
 @pytest.fixture
 def fake_mooncake(monkeypatch):
     """Module ``mooncake.store``'s class, whose objects are this test's."""
+    monkeypatch.setattr(store_calls, "PAUSE", 0.02)
     package = types.ModuleType("mooncake")
     engine, store = types.ModuleType("mooncake.engine"), types.ModuleType("mooncake.store")
     engine.TransferEngine = TransferEngine

@@ -147,7 +147,18 @@ def test_what_a_lookup_misses_is_stored_again(make):
     orders(side, computed(one, 0, 18))
     side.get_num_new_matched_tokens(again, 0)
     told(side, Report(found={orders(side).lookups[0].number: 1}))
-    assert [save.chunk.end for save in orders(side, computed(again, 0, 18)).saves] == [8]
+    assert [save.chunk.end for save in orders(side, computed(again, 0, 18)).saves] == [8, 12, 16], "all behind it"
+
+
+def test_a_store_that_has_lost_everything_is_filled_by_one_request(make):
+    side, one = make(ranks=2), request()
+    orders(side, computed(one, 0, 18))
+    for name in ("again", "more"):
+        again = request(name=name)
+        side.get_num_new_matched_tokens(again, 0)
+        (lookup,) = orders(side).lookups
+        told(side, Report(found={lookup.number: 4}), Report(found={lookup.number: 0}))
+        assert [save.chunk.end for save in orders(side, computed(again, 0, 18)).saves] == [4, 8, 12, 16]
 
 
 def test_roles_and_windows(make):

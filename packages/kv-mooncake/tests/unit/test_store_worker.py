@@ -121,6 +121,10 @@ def test_a_store_that_does_not_answer_is_a_miss_and_stores_nothing(make, fake_mo
     step(worker, lookups=(Lookup(number=5, keys=KEYS),))
     assert report(worker).found == {5: 0}
     assert fetch(worker, 7) == {7: 0}
+    save(worker, CHUNKS[1])
+    assert report(worker).unsaved == (KEYS[1],)
+    counted = worker.get_kv_connector_stats()
+    assert (counted["lookup_failures"], counted["save_failures"], counted["saves_left_out"]) == (1, 1, 1)
 
 
 def test_a_store_that_fails_is_no_end(make, fake_mooncake, monkeypatch, caplog):
@@ -190,3 +194,5 @@ def test_what_is_saved_is_complete_at_the_end(make, fake_mooncake):
 def test_wrong_settings_are_named(make):
     with pytest.raises(ConfigError, match=r"kv-mooncake\.pending_mib"):
         make(1, pending_mib=0)
+    with pytest.raises(ConfigError, match=r"kv-mooncake\.local_mib must hold the [0-9.]+ MiB of a chunk"):
+        make(1, local_mib=1, chunk=1 << 20)
