@@ -22,7 +22,8 @@ def why_not(offer: AttentionOffer, spec: AttentionSpec, capabilities: Capabiliti
     if offer.head_sizes and spec.head_size not in offer.head_sizes:
         reasons.append(f"takes head sizes {', '.join(map(str, offer.head_sizes))}, not {spec.head_size}")
     if spec.block_size % offer.block_size_multiple:
-        reasons.append(f"needs a block size that {offer.block_size_multiple} divides, not {spec.block_size} (--block-size {offer.block_size_multiple})")
+        wanted = offer.block_size_multiple
+        reasons.append(f"needs a block size that {wanted} divides, not {spec.block_size} (--block-size {wanted})")
     if spec.soft_cap is not None and not offer.soft_cap:
         reasons.append("has no soft cap")
     if spec.sinks and not offer.sinks:
