@@ -66,12 +66,11 @@ class CpuDevice(Device, SharesHost):
         """Nothing is ever outstanding."""
 
     def packed_weights(self) -> PackedWeights | None:
-        if self._packed is None:
-            limit = self._settings.values.get("packed_cache_bytes")
-            size = PACKED_CACHE_BYTES if limit is None else int(limit)
-            wanted = self._settings.values.get("packed_cache", True)
-            kept = PackingCache(env.cache_dir() / "packed", size, self._threads) if wanted else None
-            self._packed = WhileLoading(kept)
+        limit = self._settings.values.get("packed_cache_bytes")
+        size = PACKED_CACHE_BYTES if limit is None else int(limit)
+        wanted = self._settings.values.get("packed_cache", True)
+        kept = PackingCache(env.cache_dir() / "packed", size, self._threads) if wanted else None
+        self._packed = WhileLoading(kept)
         return self._packed
 
     def close(self) -> None:

@@ -167,7 +167,10 @@ class Device(ABC):
         destination.copy_(source)
 
     def packed_weights(self) -> PackedWeights | None:
-        """Where prepared weights are kept between starts; None: nowhere. Since platform 1.2."""
+        """Where prepared weights are kept between starts; None: nowhere. Since platform 1.2.
+
+        Asked for once a load of the model, of which there may be several: after a deep sleep there is another.
+        """
         return None
 
     def capture(self, fn: Callable[[], None]) -> Callable[[], None] | None:

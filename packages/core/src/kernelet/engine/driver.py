@@ -177,10 +177,12 @@ class CoreDriver:
         while self._when_idle and not self._core.has_unfinished():
             self._answer(*self._when_idle.pop(0))
 
-    @staticmethod
-    def _answer(function: Callable[[], Any], answer: Answer) -> None:
+    def _answer(self, function: Callable[[], Any], answer: Answer) -> None:
         try:
             value = function()
+        except EngineDeadError as error:
+            answer(None, error)
+            self.check_health()
         except Exception as error:  # noqa: BLE001  it belongs to the caller
             answer(None, error)
         else:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import msgspec
 
@@ -25,6 +28,8 @@ from kernelet.contracts.platform import PlatformChoice, PlatformOffer
 from kernelet.contracts.plugins import PluginView
 from kernelet.errors import ConfigError, EngineDeadError
 from kernelet.executor.kv_transfer import begin_kv_transfer
+
+logger = logging.getLogger(__name__)
 
 
 class InProcessExecutor(Executor):
@@ -74,17 +79,27 @@ class InProcessExecutor(Executor):
     def sleep(self, level: int) -> None:
         worker = self._running()
         if isinstance(worker, Sleep):
-            worker.sleep(level)
+            self._rest(partial(worker.sleep, level), "falling asleep")
         else:
             super().sleep(level)
 
     def wake_up(self) -> None:
         worker = self._running()
         if isinstance(worker, Sleep):
-            worker.wake_up()
+            self._rest(worker.wake_up, "waking up")
 
     def control(self, plugin: str, name: str, payload: bytes) -> Sequence[bytes]:
         return self._running().control(plugin, name, payload)
+
+    def _rest(self, call: Callable[[], None], what: str) -> None:
+        """A worker that fails in the middle of it has neither slept nor woken up, and can do nothing any more."""
+        try:
+            call()
+        except Exception as error:
+            logger.exception("the worker failed while it was %s", what)
+            with contextlib.suppress(Exception):
+                self.shutdown()
+            raise EngineDeadError(f"the worker failed while it was {what}: {type(error).__name__}: {error}") from error
 
     def _make_worker(self) -> Worker:
         owned = self._plugins.select(PlatformOffer, self._platform.name).chosen

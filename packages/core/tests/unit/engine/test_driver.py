@@ -245,3 +245,15 @@ def test_a_worker_that_is_gone():
 
     with pytest.raises(EngineDeadError, match="rank 1"):
         World(check_health=check).driver.check_health()
+
+
+def test_an_engine_that_dies_of_a_call_says_so_to_both():
+    def wake_up():
+        raise EngineDeadError("the worker failed")
+
+    world = World(wake_up=wake_up, check_health=wake_up)
+    world.call("sleep", 1)
+    assert world.heard() == [("sleep", None, None)]
+    with pytest.raises(EngineDeadError, match="the worker failed"):
+        world.call("wake_up")
+    assert world.heard() == [("wake_up", None, "the worker failed")]

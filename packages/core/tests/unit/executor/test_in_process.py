@@ -154,3 +154,21 @@ def test_a_worker_that_sleeps_is_told_and_another_keeps_its_weights(plugins, mon
     with pytest.raises(PluginError, match="InProcessExecutor cannot give up their weights"):
         executor.sleep(2)
     assert plugins.calls.count("initialize_from_config") == made + 1
+
+
+@pytest.mark.parametrize("fails, what", [("sleep", "falling asleep"), ("wake_up", "waking up")])
+def test_a_worker_that_fails_in_between_is_over(plugins, monkeypatch, fails, what):
+    executor = InProcessExecutor(null_engine_config(), PLATFORM, plugins)
+    executor.start()
+
+    def fail(*_):
+        raise RuntimeError("no room")
+
+    monkeypatch.setattr(NullWorker, fails, fail)
+    if fails == "wake_up":
+        executor.sleep(2)
+    with pytest.raises(EngineDeadError, match=f"the worker failed while it was {what}: RuntimeError: no room"):
+        executor.sleep(2) if fails == "sleep" else executor.wake_up()
+    assert plugins.calls[-1] == "shutdown"
+    with pytest.raises(EngineDeadError, match="is not running"):
+        executor.check_health()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kernelet.contracts.op import PackedWeights
 from kernelet.contracts.platform import (
     Device,
     MeasuresMemory,
@@ -25,6 +26,17 @@ from kernelet.testing.verdict import check
 COUNT = 1 << 16
 UNITS = 4.0
 """Capabilities and device may see different memory, but not by the factor of a wrong unit."""
+
+
+def _can_load(kept: PackedWeights | None, key: str) -> bool:
+    if kept is None:
+        return False
+    try:
+        kept.load(key)
+        kept.close()
+    except Exception:  # noqa: BLE001 - whatever a closed one raises
+        return False
+    return True
 
 
 class DeviceTests(PlatformBase):
@@ -154,6 +166,9 @@ class DeviceTests(PlatformBase):
                 )
                 check(same, "packed_weights() must give back what was saved under that key, bit by bit")
                 kept.save("one", weights)
+                kept.close()
+                again = device.packed_weights()
+                check(_can_load(again, "one"), "packed_weights() must serve a second load of the model")
             device.close()
 
     def test_captured_work_is_computed_again(self, torch: Any, running: Device, config_half: PlatformConfig) -> None:

@@ -233,6 +233,31 @@ class Rounds(ReferenceDevice):
         return self.kept
 
 
+class Once(Rounding):
+    """Is of no use once it is closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.closed = False
+
+    def load(self, key: str) -> Mapping[str, Any] | None:
+        if self.closed:
+            raise ValueError("it is closed")
+        return None
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class LoadsOnce(ReferenceDevice):
+    def init(self) -> None:
+        super().init()
+        self.kept = Once()
+
+    def packed_weights(self) -> PackedWeights:
+        return self.kept
+
+
 class ReplaysNothing(ReferenceDevice):
     def capture(self, fn: Callable[[], None]) -> Callable[[], None] | None:
         fn()
@@ -334,6 +359,7 @@ _REFERENCE: tuple[tuple[str, type[ReferenceDevice], str], ...] = (
     ("copies-out-of-order", CopiesAtOnce, "copy_async() must be ordered with later work"),
     ("keeps-weights-in-one-place", OnePlace, "packed_weights() must find nothing under a key that is new"),
     ("rounds-kept-weights", Rounds, "packed_weights() must give back what was saved under that key"),
+    ("loads-once", LoadsOnce, "packed_weights() must serve a second load of the model"),
     ("replays-nothing", ReplaysNothing, "a replay must compute again"),
     ("replays-once", ReplaysOnce, "steps that are replayed must give the tokens of those that are launched"),
     ("loses-weights", LosesWeights, "offload() must return what brings tensors back"),
