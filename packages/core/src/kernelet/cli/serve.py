@@ -16,11 +16,15 @@ from kernelet.cli.serve_flags import (
     find_server_flags,
     serve_arguments,
     server_settings,
+    unknown_variables,
+    unused_variables,
 )
 from kernelet.engine.option_sources import ResolvedOptions, merged, resolve_options
 from kernelet.engine.options import OPTIONS
 from kernelet.errors import KerneletError
 from kernelet.serve.options import ResolvedServeOptions, resolve_serve_options
+
+logger = logging.getLogger(__name__)
 
 SETTINGS = next(spec for spec in OPTIONS if spec.name == "set")
 
@@ -51,7 +55,7 @@ def parse(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse
             found = find_server_flags(arguments)
         except KerneletError as error:
             parser.epilog = f"{EPILOG}\nThe flags of a server are not shown: {error}"
-    elif unknown_flags(parser, arguments):
+    elif unknown_flags(parser, arguments) or unknown_variables():
         found = find_server_flags(arguments)
     if found is not None:
         add_server_flags(parser, found)
@@ -79,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def resolve(options: argparse.Namespace) -> tuple[ResolvedOptions, ResolvedServeOptions]:
-    """All options, and who set each; a server's flags are settings of its plugin.
+    """All options, and who set each; a server's flags are settings of its plugin. Variables of no option are said.
 
     Raises:
         ConfigError: a variable or the file holds what an option does not take.
@@ -91,6 +95,8 @@ def resolve(options: argparse.Namespace) -> tuple[ResolvedOptions, ResolvedServe
     serving = resolve_serve_options(serve_arguments(options), file)
     if settings := server_settings(options, flags):
         options_set = merged(SETTINGS, resolved.options.set, settings)
-        sources = {**resolved.sources, "set": "flags of the server"}
+        sources = {**resolved.sources, "set": "flags of the server, or their variables"}
         resolved = replace(resolved, options=replace(resolved.options, set=options_set), sources=sources)
+    for name in unused_variables(flags):
+        logger.warning("%s is no option of kernelet serve, nor of the server: unset it, or correct its name", name)
     return resolved, serving

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,17 +14,23 @@ from kernelet.cli.engine_options import PREFIX as ENGINE_PREFIX
 from kernelet.cli.engine_options import add_option, config_file
 from kernelet.cli.plugin_options import add_plugin_options, boot
 from kernelet.cli.usage import Parser, UsageError
+from kernelet.config import env
 from kernelet.contracts.offer import Option
 from kernelet.contracts.plugins import Owned
 from kernelet.contracts.serving import ServerOffer
 from kernelet.contracts.stats import StatLoggerOffer
+from kernelet.engine.option_sources import OTHER_VARIABLES
 from kernelet.engine.option_values import read_settings
-from kernelet.errors import PluginError
+from kernelet.engine.options import OPTIONS
+from kernelet.errors import ConfigError, PluginError
 from kernelet.kernel.settings import parse
 from kernelet.serve.options import SERVE_OPTIONS, resolve_serve_options
 
 PREFIX = "server_"
 """Begins the names of a server's flags in the namespace."""
+
+KUBERNETES = re.compile(r"_SERVICE_(HOST|PORT)|_PORT_[0-9]+_")
+"""In the variables that it sets for a Service, whatever its name."""
 
 METAVARS = MappingProxyType({int: "N", float: "X", str: "TEXT"})
 
@@ -115,7 +122,8 @@ def add_flags(parser: argparse.ArgumentParser, flags: ServerFlags) -> None:
     """
     plugin = flags.plugin
     group = parser.add_argument_group(
-        flags.what.removeprefix("the "), f"Options of the plugin {plugin}: --FLAG VALUE is --set {plugin}.KEY=VALUE."
+        flags.what.removeprefix("the "),
+        f"Options of the plugin {plugin}: --FLAG VALUE, or the variable {env.PREFIX}FLAG, is --set {plugin}.KEY=VALUE.",
     )
     for flag, (key, option) in flags.options.items():
         common: dict[str, Any] = {
@@ -148,17 +156,49 @@ def read(option: Option, text: str) -> Any:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
+def read_variable(flag: str, option: Option, text: str) -> Any:
+    """The value of a flag's variable.
+
+    Raises:
+        ConfigError: the option does not take it; secrets are not shown.
+    """
+    try:
+        return parse(option, text)
+    except ValueError as error:
+        raise ConfigError(f"{variable(flag)}: {error}") from None
+
+
 def shown_default(option: Option) -> str:
     """``(default: 16)``, where the default says something."""
     silent = option.default in (None, "") or isinstance(option.default, bool)
     return "" if silent else f" (default: {option.default})"
 
 
-def server_settings(options: argparse.Namespace, found: ServerFlags | None) -> dict[str, dict[str, object]]:
-    """What the flags of plugins set, as ``--set`` would.
+def variable(flag: str) -> str:
+    """``KERNELET_API_KEY`` of ``api-key``."""
+    return f"{env.PREFIX}{flag.replace('-', '_').upper()}"
+
+
+def unknown_variables(environ: Mapping[str, str] | None = None) -> list[str]:
+    """Those that begin like ours and are none of Kernelet's own options."""
+    known = {*OTHER_VARIABLES, *(spec.variable for spec in (*OPTIONS, *SERVE_OPTIONS))}
+    return [name for name in env.variables(environ) if name not in known and not KUBERNETES.search(name)]
+
+
+def unused_variables(found: ServerFlags | None, environ: Mapping[str, str] | None = None) -> list[str]:
+    """Of the unknown ones, those that are no flag's either."""
+    taken = {variable(flag) for flags in found or () for flag in flags.options}
+    return [name for name in unknown_variables(environ) if name not in taken]
+
+
+def server_settings(
+    options: argparse.Namespace, found: ServerFlags | None, environ: Mapping[str, str] | None = None
+) -> dict[str, dict[str, object]]:
+    """What the flags of plugins, and their variables, set, as ``--set`` would; a flag beats a variable.
 
     Raises:
         UsageError: ``--set`` gives one of them another value.
+        ConfigError: a variable has a value that the option does not take.
     """
     given = vars(options)
     written = read_settings(given.get(ENGINE_PREFIX + "set") or []) or {}
@@ -169,6 +209,10 @@ def server_settings(options: argparse.Namespace, found: ServerFlags | None) -> d
         values = {key: given[name] for key, name in names.items() if name in given}
         if both := sorted(values.keys() & written.get(plugin, {}).keys()):
             raise UsageError(f"{plugin}.{both[0]} is given by a flag and by --set: give it once")
+        given_here = values.keys() | written.get(plugin, {}).keys()
+        for flag, (key, option) in flags.options.items():
+            if key not in given_here and (text := env.get(variable(flag).removeprefix(env.PREFIX), environ)):
+                values[key] = read_variable(flag, option, text)
         if values:
             settings.setdefault(plugin, {}).update(values)
     return settings

@@ -48,7 +48,7 @@ def test_flags_of_the_server_are_options_of_its_plugin(kernelet, served, null_fo
     assert code == 143, error
     plugin = "kernelet.testing.server.reference:plugin"
     assert served[0][1].options.set == {plugin: {"greeting": "good day"}}
-    assert served[0][1].sources["set"] == "flags of the server"
+    assert served[0][1].sources["set"] == "flags of the server, or their variables"
 
 
 def test_the_help_shows_them(kernelet):

@@ -4,12 +4,19 @@ import argparse
 
 import pytest
 
-from kernelet.cli.serve_flags import ServerFlags, add_server_flags, flags_of, server_settings
+from kernelet.cli.serve_flags import (
+    ServerFlags,
+    add_server_flags,
+    flags_of,
+    server_settings,
+    unknown_variables,
+    unused_variables,
+)
 from kernelet.cli.usage import Parser, UsageError
 from kernelet.contracts.offer import Option
 from kernelet.contracts.plugins import Owned
 from kernelet.contracts.serving import ServerOffer
-from kernelet.errors import PluginError
+from kernelet.errors import ConfigError, PluginError
 
 SCHEMA = {
     "tls": Option(type=bool, default=False, help="encrypt"),
@@ -25,13 +32,13 @@ def found(flags=FLAGS, schema=SCHEMA):
     return flags_of("server", owned, {"p": schema})
 
 
-def parse(*arguments, flags=None):
+def parse(*arguments, flags=None, environ=None):
     parser = Parser(prog="x")
     parser.add_argument("--port")
     parser.add_argument("--set", action="append", dest="option_set", default=argparse.SUPPRESS)
     flags = flags or found()
     add_server_flags(parser, flags)
-    return server_settings(parser.parse_args(arguments), flags), parser.format_help()
+    return server_settings(parser.parse_args(arguments), flags, environ or {}), parser.format_help()
 
 
 def test_flags_set_options():
@@ -78,3 +85,19 @@ def test_flags_of_loggers_come_after(capsys):
     logger = ServerFlags(what="the stat logger l", plugin="q", options={"names": ("names", SCHEMA["word"])})
     both = ServerFlags(what="the server s", plugin="p", options={"word": ("word", SCHEMA["word"])}, loggers=(logger,))
     assert parse("--word", "a", "--names", "b", flags=both)[0] == {"p": {"word": "a"}, "q": {"names": "b"}}
+
+
+def test_each_flag_has_a_variable():
+    environ = {"KERNELET_TLS": "yes", "KERNELET_MAX_SIZE": "7", "KERNELET_WORD": "", "WORD": "x"}
+    assert parse(environ=environ)[0] == {"p": {"tls": True, "size": 7}}
+    assert parse("--no-tls", "--set", "p.size=8", environ=environ)[0] == {"p": {"tls": False}}
+    with pytest.raises(ConfigError, match=r"^KERNELET_LOG_LEVEL: must be one of low, high, not 'middle'$"):
+        parse(environ={"KERNELET_LOG_LEVEL": "middle"})
+
+
+def test_variables_that_nothing_takes():
+    service = dict.fromkeys(("KERNELET_SERVICE_HOST", "KERNELET_SERVICE_PORT_HTTP", "KERNELET_PORT_8000_TCP_ADDR"), "x")
+    environ = {**service, "KERNELET_WORD": "a", "KERNELET_PORT": "1", "KERNELET_CACHE_DIR": "/", "KERNELET_FOO": ""}
+    assert unknown_variables(environ) == ["KERNELET_FOO", "KERNELET_WORD"]
+    assert unused_variables(found(), environ) == ["KERNELET_FOO"]
+    assert unused_variables(None, environ) == ["KERNELET_FOO", "KERNELET_WORD"]
