@@ -332,6 +332,7 @@ def test_a_killed_engine_is_dead_at_once(folder):
         asyncio.run(main())
         assert client.health().state == "dead"
         assert "SIGKILL" in client.health().detail
+        assert client.stats().finished == {"error": 20}
         assert (len(client._sinks), len(client._calls), len(llm._open)) == (0, 0, 0)
         place = Path(client.folder)
         asyncio.run(llm.shutdown())
@@ -358,7 +359,8 @@ def test_a_stopped_engine_is_stalled_and_comes_back(folder):
         until(lambda: client.health().state == "ready", "it is ready again")
         until(lambda: client._sinks.death is None, "it takes requests again")
         assert settled(client)
-        assert client.stats().finished["abort"] == 1
+        finished = client.stats().finished
+        assert (finished["abort"], finished.get("error", 0)) == (1, 0), "it is counted once"
         os.kill(client.pid, signal.SIGSTOP)
         until(lambda: client.health().state == "stalled", "it stalls")
         began = time.monotonic()
@@ -388,6 +390,7 @@ def test_a_restarted_engine(folder, number):
                 assert other.tokens() == truth([7], 20)
             assert client.pid != first_pid
             assert client.stats().num_steps > steps + 20
+            until(lambda: client.stats().finished.get("error") == 2, "what failed in both frontends is counted")
         finally:
             second.shutdown()
 

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
+from kernelet.contracts.stats import FinishedRequest
 from kernelet.engine.core_client import Sink
 from kernelet.errors import EngineDeadError, ParameterError
 from kernelet.request.outputs import EngineOutput
 from kernelet.request.request import EngineRequest
+from kernelet.request.status import FinishReason
 
 logger = logging.getLogger(__name__)
+
+
+class Listener(NamedTuple):
+    """Who hears of a request, and what is told of it where the engine does not."""
+
+    sink: Sink
+    since: float
+    num_prompt_tokens: int
+    max_tokens: int
 
 
 class Sinks:
@@ -24,7 +37,7 @@ class Sinks:
     def __init__(self, drop: Callable[[list[str]], None]) -> None:
         self._drop = drop
         self._lock = threading.Lock()
-        self._sinks: dict[str, Sink] = {}
+        self._sinks: dict[str, Listener] = {}
         self._death: EngineDeadError | None = None
 
     def __len__(self) -> int:
@@ -52,7 +65,10 @@ class Sinks:
             for request in requests:
                 if request.request_id in self._sinks:
                     raise ParameterError("request_id", f"{request.request_id!r} is in use: choose another")
-            self._sinks.update((request.request_id, sink) for request in requests)
+            now = time.monotonic()
+            for request in requests:
+                size = len(request.prompt_token_ids)
+                self._sinks[request.request_id] = Listener(sink, now, size, request.max_tokens)
 
     def remove(self, request_ids: Iterable[str]) -> list[str]:
         """Nobody hears of these any more; returns those that somebody had listened to."""
@@ -64,9 +80,10 @@ class Sinks:
         by_sink: dict[int, tuple[Sink, list[EngineOutput]]] = {}
         with self._lock:
             for output in outputs:
-                sink = self._sinks.get(output.request_id)
-                if sink is None:
+                listener = self._sinks.get(output.request_id)
+                if listener is None:
                     continue
+                sink = listener.sink
                 by_sink.setdefault(id(sink), (sink, []))[1].append(output)
                 if output.finish_reason is not None:
                     del self._sinks[output.request_id]
@@ -79,10 +96,31 @@ class Sinks:
         with self._lock:
             return list(self._sinks)
 
+    def lost(self) -> list[FinishedRequest]:
+        """The requests that somebody listens to, as they end now with an engine that cannot tell."""
+        now = time.monotonic()
+        with self._lock:
+            found = list(self._sinks.items())
+        return [
+            FinishedRequest(
+                request_id=name,
+                finish_reason=FinishReason.ERROR.value,
+                num_prompt_tokens=one.num_prompt_tokens,
+                num_output_tokens=0,
+                num_cached_tokens=0,
+                num_preemptions=0,
+                queue_s=0.0,
+                first_token_s=None,
+                total_s=now - one.since,
+                max_tokens=one.max_tokens,
+            )
+            for name, one in found
+        ]
+
     def fail(self, error: EngineDeadError) -> None:
         """Everybody hears the error, and of nothing else."""
         with self._lock:
-            sinks = {id(sink): sink for sink in self._sinks.values()}
+            sinks = {id(one.sink): one.sink for one in self._sinks.values()}
             self._sinks.clear()
         for sink in sinks.values():
             hand_over(sink, error)

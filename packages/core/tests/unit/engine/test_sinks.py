@@ -84,3 +84,13 @@ def test_death_and_life(sinks):
     sinks.open()
     add(sinks, take, "c")
     sinks.check_alive()
+
+
+def test_what_is_lost_is_counted(sinks):
+    sinks.add([null_request("a", [1, 2, 3], 7)], print)
+    add(sinks, print, "b")
+    sinks.deliver([output("b", "stop")])
+    (lost,) = sinks.lost()
+    assert (lost.request_id, lost.finish_reason) == ("a", "error")
+    assert (lost.num_prompt_tokens, lost.max_tokens, lost.first_token_s) == (3, 7, None)
+    assert 0 <= lost.total_s < 60

@@ -11,6 +11,7 @@ from typing import Any
 
 from kernelet.contracts.executor import EnginePlan
 from kernelet.contracts.serving import EngineHealth, Exposition
+from kernelet.contracts.stats import FinishedRequest
 from kernelet.engine.core_client import CoreClient, Sink
 from kernelet.engine.remote.launch import Launcher
 from kernelet.engine.remote.line import Line, RemoteOptions
@@ -20,6 +21,7 @@ from kernelet.engine.remote.messages import (
     Add,
     Call,
     FrontendMessage,
+    Lost,
     Pulse,
     Reply,
     Show,
@@ -83,6 +85,7 @@ class RemoteClient(CoreClient):
         self._totals = StatTotals()
         self._stats = StatDispatcher([])
         self._watch = Watch(options.limits)
+        self._lost: list[FinishedRequest] = []
         self._stalled = False
         self._closed = threading.Lock()
         self._line = Line(place, index, options, launcher, self)
@@ -182,6 +185,9 @@ class RemoteClient(CoreClient):
         """An engine takes requests."""
         self._watch.started(started.state)
         self._sinks.open()
+        lost, self._lost = self._lost, []
+        if lost:
+            self._line.send(self._line.encode(Lost(finished=lost)))
 
     def on_pulse(self, pulse: Pulse) -> None:
         """A sign of life."""
@@ -217,6 +223,7 @@ class RemoteClient(CoreClient):
         elif self._stalled and not stalled:
             self._stalled = False
             logger.warning("the engine shows signs of life again")
+            self._lost.clear()  # it was told to abort them, and counts them
             self._sinks.open()
         return health
 
@@ -229,11 +236,16 @@ class RemoteClient(CoreClient):
         self._stalled = False
         self._watch.restart()
         self._fail(error)
+        if self._index == 0:
+            lost, self._lost = self._lost, []
+            self._totals.add([], lost)
+            self._stats.dispatch([], lost)
 
     def _fail(self, error: EngineDeadError) -> None:
         with self._line.lock:
             self._sinks.close(error)
             names = self._sinks.names()
+            self._lost += self._sinks.lost()
             self._line.send(self._line.encode(Abort(request_ids=names, reason=FinishReason.ABORT)))
             calls, self._calls = list(self._calls.values()), {}
         self._sinks.fail(error)

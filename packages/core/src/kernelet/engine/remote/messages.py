@@ -97,6 +97,12 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     expositions: list[tuple[str, bytes]]
 
 
+class Lost(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Requests that failed with an engine that was here before, for the statistics, which another frontend has."""
+
+    finished: list[FinishedRequest]
+
+
 class Goodbye(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """The frontend ends; what it has running is aborted. With ``stop`` the engine ends too."""
 
@@ -190,7 +196,7 @@ class Pulse(msgspec.Struct, frozen=True, kw_only=True):
     totals: EngineStats = EngineStats()
 
 
-EngineMessage = Hello | Add | Abort | Read | Call | Shown | Goodbye
+EngineMessage = Hello | Add | Abort | Read | Call | Shown | Lost | Goodbye
 FrontendMessage = Started | StartFailed | Step | StateChange | Reply | Show | Died
 
 

@@ -19,7 +19,7 @@ from kernelet.engine.remote.meeting import MeetingPlace
 from kernelet.engine.remote.messages import EngineStart, Started, StartFailed
 from kernelet.engine.remote.server import EngineServer
 from kernelet.engine.remote.switchboard import Switchboard
-from kernelet.errors import KerneletError
+from kernelet.errors import EngineDeadError, KerneletError
 from kernelet.executor import child_process
 from kernelet.executor.failures import describe
 from kernelet.executor.frames import descriptor, read_frame
@@ -72,8 +72,9 @@ def run(start: EngineStart, board: Switchboard, progress: Progress) -> int:
     server = EngineServer(running, board, progress, told, start.max_backlog)
     try:
         server.run()
-    except Exception:
-        logger.exception("the engine stopped")
+    except Exception as error:
+        is_known = isinstance(error, EngineDeadError) and isinstance(error.__cause__, EngineDeadError | None)
+        logger.log(logging.ERROR, "the engine stopped: %s", error, exc_info=None if is_known else error)
         return 1
     finally:
         close(running.close)

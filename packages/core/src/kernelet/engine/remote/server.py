@@ -20,6 +20,7 @@ from kernelet.engine.remote.messages import (
     EngineMessage,
     Goodbye,
     Hello,
+    Lost,
     Reply,
     Show,
     Shown,
@@ -64,6 +65,7 @@ class EngineServer:
         self._num_shows = 0
         self._state = started.state
         self._stopping = False
+        self._lost: list[FinishedRequest] = []
 
     def run(self) -> None:
         """Until the first frontend says goodbye to the engine.
@@ -116,6 +118,8 @@ class EngineServer:
                 asked = self._shows.pop(number, None)
                 if asked is not None:
                     self._reply(*asked, expositions, None)
+            case Lost(finished=finished):
+                self._lost += finished
             case Hello():
                 self._board.send(peer, msgspec.structs.replace(self._started, state=self._driver.state))
             case Goodbye(stop=stop):
@@ -158,6 +162,7 @@ class EngineServer:
             for everybody in self._board.peers:
                 self._board.send(everybody, StateChange(state=self._state))
         outputs, (steps, finished) = self._driver.take_outputs(), self._driver.take_stats()
+        finished, self._lost = [*finished, *self._lost], []
         if not outputs and not steps and not finished:
             return
         self._progress.totals.add(steps, finished)
