@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jinja2 import nodes
+from jinja2 import meta, nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +12,7 @@ class TemplateFacts:
     """Facts of a template's source.
 
     Attributes:
-        variables: Every name that it reads.
+        variables: Every name that it reads and that is given from outside: no loop's, macro's or ``set``'s own.
         reads_content_parts: It loops over a message's content, so contents may be lists of parts.
     """
 
@@ -22,10 +22,9 @@ class TemplateFacts:
     @classmethod
     def of(cls, tree: nodes.Template) -> TemplateFacts:
         """Walk a parsed template."""
-        reads = {node.name for node in tree.find_all(nodes.Name) if node.ctx == "load"}
         contents = _names_of_content(tree)
         loops = any(_is_content(loop.iter, contents) for loop in tree.find_all(nodes.For))
-        return cls(frozenset(reads), loops)
+        return cls(frozenset(meta.find_undeclared_variables(tree)), loops)
 
 
 def _names_of_content(tree: nodes.Template) -> frozenset[str]:

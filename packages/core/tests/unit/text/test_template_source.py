@@ -6,6 +6,16 @@ from jinja2 import Environment
 from kernelet.text.template_source import TemplateFacts
 
 
+def test_names_of_its_own_are_no_variables():
+    source = """
+    {% if mode is not defined %}{% set mode = 'a' %}{% endif %}{% set own = 1 %}
+    {% macro say(word) %}{{ word }}{{ given }}{% endmacro %}
+    {% for message in messages %}{{ loop.index }}{{ message }}{{ own }}{{ say(mode) }}{% endfor %}
+    {% for tool in tools %}{{ tool }}{% endfor %}{{ tool }}
+    """
+    assert facts(source).variables == {"mode", "given", "messages", "tools", "tool"}
+
+
 def facts(source: str) -> TemplateFacts:
     return TemplateFacts.of(Environment(autoescape=False).parse(source))
 

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kernelet_server_openai.middleware.auth import OPEN
 from kernelet_server_openai.middleware.errors import response_of
+from kernelet_server_openai.middleware.turns import Turns
 from kernelet_server_openai.protocol.errors import ApiError
 from kernelet_server_openai.routes.admin import PATHS
 
@@ -35,7 +36,7 @@ class Bucket:
 
 
 class Limits:
-    """Answers 429 to what is too much.
+    """Answers 429 to what is too much; many that come together begin one after the other.
 
     Args:
         app: What is behind.
@@ -53,6 +54,7 @@ class Limits:
         self._clock = clock
         self._running = 0
         self._buckets: dict[str, Bucket] = {}
+        self._turns = Turns()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """An ASGI application."""
@@ -65,6 +67,7 @@ class Limits:
             return
         self._running += 1
         try:
+            await self._turns.take()
             await self._app(scope, receive, send)
         finally:
             self._running -= 1
