@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from torch import Tensor
 
+from kernelet.config import ModelConfig
+from kernelet.contracts.offer import Settings
 from kernelet.contracts.quant import KVCacheLayer, KVCacheMethod, KVCacheScheme
-from kernelet.errors import WeightsError
+from kernelet.errors import UnsupportedModelError, WeightsError
 
 KEY = ("k_scale", "attn.k_scale", "k_proj.k_scale", "qkv_proj.k_scale")
 VALUE = ("v_scale", "attn.v_scale", "v_proj.v_scale", "qkv_proj.v_scale")
@@ -15,16 +17,41 @@ BOTH = ("kv_scale", "attn.kv_scale")
 """Names below an attention module, as exporters write them."""
 
 
+ZERO = ("k_zero_point", "v_zero_point")
+
+
 class FP8(KVCacheMethod):
-    """e4m3fn, with one scale of all keys and one of all values of a layer."""
+    """e4m3fn, with one scale of all keys and one of all values of a layer.
+
+    ``kv_cache_scheme`` of ``quantization_config``, where there is one, says of which numbers the checkpoint's scales
+    are, and whether there are any: ``compressed-tensors`` writes ``num_bits``, ``type`` and ``dynamic``, others
+    ``"static"``.
+    """
+
+    def __init__(self, settings: Settings, model: ModelConfig) -> None:
+        super().__init__(settings, model)
+        said = (model.quantization_config or {}).get("kv_cache_scheme")
+        if said is None:
+            return
+        scheme = said if isinstance(said, Mapping) else {"dynamic": said != "static"}
+        numbers = scheme.get("num_bits", 8), scheme.get("type", "float")
+        if numbers != (8, "float"):
+            raise UnsupportedModelError(
+                f"kv_cache_scheme of the checkpoint has scales for numbers of {numbers[0]} bits (type {numbers[1]}), "
+                f"which are not those of fp8: use --kv-cache-dtype int8, which needs none, or auto"
+            )
+        self.expects_scales = not scheme.get("dynamic", False)
 
     def scheme(self, layer: KVCacheLayer) -> KVCacheScheme:
         return KVCacheScheme(element="e4m3fn", scales="tensor")
 
     def stored(self, layer: KVCacheLayer) -> Sequence[str]:
-        return (*KEY, *VALUE, *BOTH)
+        return (*KEY, *VALUE, *BOTH, *ZERO)
 
     def scales(self, layer: KVCacheLayer, stored: Mapping[str, Tensor]) -> tuple[float, float]:
+        for name in ZERO:
+            if name in stored and bool(stored[name].any()):
+                raise WeightsError(f"{layer.name}.{name} is not 0, and fp8 keeps keys and values without zero points")
         both = _only(layer, stored, BOTH)
         key, value = _only(layer, stored, KEY), _only(layer, stored, VALUE)
         if both is not None and (key, value) != (None, None):

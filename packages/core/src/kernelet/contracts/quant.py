@@ -182,7 +182,13 @@ class KVCacheLayer:
 
 
 class KVCacheMethod(ABC):
-    """How the keys and values of one model are kept. One instance a worker. Since quant 1.1."""
+    """How the keys and values of one model are kept. One instance a worker. Since quant 1.1.
+
+    Attributes:
+        expects_scales: The checkpoint says that it has scales; that some layer has none is a warning. Since quant 1.3.
+    """
+
+    expects_scales: bool = False
 
     def __init__(self, settings: Settings, model: ModelConfig) -> None:
         """Checks what it is given.
@@ -200,8 +206,9 @@ class KVCacheMethod(ABC):
     def stored(self, layer: KVCacheLayer) -> Sequence[str]:
         """What a checkpoint may hold for a layer: names of tensors, after the layer's own and a dot.
 
-        A checkpoint need not have them. The core ignores those that end in ``k_scale``, ``v_scale`` and ``kv_scale``
-        where nobody asks for them; others of its tensors must have a weight to go to.
+        A checkpoint need not have them. The core ignores those that end in ``k_scale``, ``v_scale``, ``kv_scale``,
+        ``k_zero_point`` and ``v_zero_point`` where nobody asks for them; others of its tensors must have a weight to go
+        to.
         """
         return ()
 

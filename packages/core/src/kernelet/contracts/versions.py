@@ -38,7 +38,7 @@ API_VERSIONS = MappingProxyType(
         "op": ApiVersion(1, 4),
         "cache": ApiVersion(2, 2),
         "model": ApiVersion(1, 3),
-        "quant": ApiVersion(1, 2),
+        "quant": ApiVersion(1, 3),
         "kv": ApiVersion(1, 2),
         "executor": ApiVersion(1, 4),
         "sampling": ApiVersion(1, 2),

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 
     from kernelet.contracts.model import WeightReader
 
-NAMES = frozenset({"k_scale", "v_scale", "kv_scale", "q_scale", "prob_scale"})
-"""Last parts of their names, as exporters write them; the last two are of attention itself, which is not quantized."""
+NAMES = frozenset(
+    {"k_scale", "v_scale", "kv_scale", "k_zero_point", "v_zero_point", "q_scale", "q_zero_point", "prob_scale"}
+)
+"""Last parts of their names, as exporters write them; the last three are of attention itself, not quantized."""
 
 
 def take_cache_scales(reader: WeightReader) -> tuple[WeightReader, Mapping[str, Tensor]]:

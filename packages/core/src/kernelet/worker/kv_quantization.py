@@ -116,7 +116,8 @@ class KVQuantization:
             if not mine:
                 without.append(layer.name)
         if warn:
-            _warn(self.name, sorted(stored.keys() - used), without if used else [])
+            expected = bool(used) or (self._method is not None and self._method.expects_scales)
+            _warn(self.name, sorted(stored.keys() - used), without if expected else [])
 
     def _scheme(self, layer: AttentionLayer) -> KVCacheScheme | None:
         return None if self._method is None else self._method.scheme(describe(layer))

@@ -33,6 +33,10 @@ class Eight(KVCacheMethod):
         return (float(stored["k_scale"]), 2.0) if stored else (1.0, 1.0)
 
 
+class Expecting(Eight):
+    expects_scales = True
+
+
 class Own(Eight):
     kept = KVCacheScheme(element="int8", scales="token_head")
 
@@ -135,6 +139,9 @@ def test_what_is_missing_or_of_no_use_is_said(tmp_path, layers, caplog):
         f"without --kv-cache-dtype nothing uses {SCALES}: layers.1.k_scale"
     ]
     assert give(nothing, layers, stored, caplog, warn=False)[1] == []
+    assert give(made(tmp_path, Expecting), layers, {}, caplog)[1] == [
+        "--kv-cache-dtype eight: the checkpoint has no scales for layers.1 and 1 more: 1 is taken"
+    ]
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, float("nan"), float("inf"), 1e-45])
