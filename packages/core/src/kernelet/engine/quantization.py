@@ -102,9 +102,11 @@ def _of_checkpoint(named: str | None, method: str, find: FindMethod) -> str:
         offer = find(method).chosen.offer
     except SelectionError as error:
         by_convention = f"kernelet-quant-{method.replace('_', '-')}, or " if PART_OF_NAME.fullmatch(method) else ""
+        _, line, inactive = str(error).partition("\n")
+        unless = ", unless one of these is it" if line else ""
         raise SelectionError(
             f"The checkpoint's weights are quantized with {method!r}, which no plugin that runs here reads: install "
-            f"{by_convention}a package that names {method!r}. {error}"
+            f"{by_convention}a package that names {method!r}{unless}.{line}{inactive}"
         ) from error
     if named is not None and named not in {offer.name, *offer.names}:
         raise ConfigError(
