@@ -266,6 +266,7 @@ def waits_for_longer_than_its_lease(pair):
     with socket.create_server(("127.0.0.1", 0)) as nowhere:
         place = list(nowhere.getsockname())
         silent = {**params, "remote_num_tokens": CONTEXT - 2, "remote_ranks": [place] * params["tp_size"]}
+        silent |= {"remote_host": place[0], "remote_port": place[1]}
         first = pair.start(pair.prompt(CONTEXT - 2), silent, max_tokens=2)
         name = pair.start(prompt, params)
         time.sleep(1.6 * LEASE)

@@ -313,8 +313,8 @@ class EngineCore:
             raise EngineDeadError(self._failure)
 
     def _fail(self, error: Exception) -> None:
-        dead = isinstance(error, EngineDeadError)
-        self._failure = str(error) if dead else f"the engine stopped: {type(error).__name__}: {error}"
+        name = "" if isinstance(error, EngineDeadError) else f"{type(error).__name__}: "
+        self._failure = f"the engine stopped: {name}{error}"
         self._in_flight.clear()
         self._scheduler.fail_all(self._failure)
 

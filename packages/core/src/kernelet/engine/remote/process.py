@@ -74,7 +74,7 @@ def run(start: EngineStart, board: Switchboard, progress: Progress) -> int:
         server.run()
     except Exception as error:
         is_known = isinstance(error, EngineDeadError) and isinstance(error.__cause__, EngineDeadError | None)
-        logger.log(logging.ERROR, "the engine stopped: %s", error, exc_info=None if is_known else error)
+        logger.log(logging.ERROR, "the engine ends: %s", error, exc_info=None if is_known else error)
         return 1
     finally:
         close(running.close)

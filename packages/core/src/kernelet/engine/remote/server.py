@@ -162,7 +162,8 @@ class EngineServer:
             for everybody in self._board.peers:
                 self._board.send(everybody, StateChange(state=self._state))
         outputs, (steps, finished) = self._driver.take_outputs(), self._driver.take_stats()
-        finished, self._lost = [*finished, *self._lost], []
+        if self._board.first is not None:
+            finished, self._lost = [*finished, *self._lost], []
         if not outputs and not steps and not finished:
             return
         self._progress.totals.add(steps, finished)
