@@ -105,8 +105,8 @@ class UnenforcedConstraintError(ParameterError):
 
     Attributes:
         reasons: Each place with its reason, in words.
-        refusals: (place, reason) of each part of the constraint that nobody enforces, or that the grammar engine that
-            was named does not; empty where that is not known, or only those that are installed do not.
+        refusals: (place, reason) of each part of the constraint that nobody enforces; empty where only the grammar
+            engines that are installed, or the one that was named, do not.
     """
 
     def __init__(self, parameter: str, reasons: Sequence[str], refusals: Sequence[tuple[str, str]] = ()) -> None:

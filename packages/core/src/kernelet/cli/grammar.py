@@ -188,7 +188,7 @@ def print_checked(found: Checked, instances: Sequence[str]) -> None:
         print(f"refused: {why(found)}")
         return
     if found.engine is None:
-        print("refused: not all of it is enforced")
+        print("refused: no grammar engine that is installed enforces all of it")
         print_table(("PLACE", "REASON"), [(place or "(all)", reason) for place, reason in found.reasons.items()])
         return
     print(f"enforced by {found.engine}")

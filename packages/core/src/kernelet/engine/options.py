@@ -112,9 +112,6 @@ class EngineOptions:
     structured_outputs_backend: str | None = option(
         None, Kind.TEXT, "grammar engine of requests that name none; auto: the best that enforces all of the constraint"
     )
-    structured_allowed_backends: Sequence[str] = option(
-        (), Kind.NAMES, "grammar engines that may serve requests, named or not; all that are installed unless given"
-    )
     structured_fallback: str = option(
         "none",
         Kind.TEXT,

@@ -23,14 +23,6 @@ LOWER: Final = "kernelet.structured.lowering:lower"
 """``lower`` as a target of the sandbox."""
 
 
-ENDLESS: Final = "it has no values that have parts of their own kind"
-ANY_VALUES: Final = (
-    "it has no values of any depth, as parts may have here: say what they may be, or that there are no others "
-    "(additionalProperties or items)"
-)
-"""Why a schema is not for an engine without recursion."""
-
-
 class LowerCall(msgspec.Struct, frozen=True, kw_only=True):
     """What ``lower`` is asked.
 
@@ -53,14 +45,12 @@ class Lowered(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         states: What is enforced; empty: nothing can be.
         unfit: Why an engine does not enforce all of it, by name.
-        places: Where it does not, by its name, where that is known.
         refusals: Place and reason of each part that nobody enforces.
         invalid: Why the constraint means nothing; empty: it means something.
     """
 
     states: tuple[State, ...] = ()
     unfit: dict[str, str] = {}
-    places: dict[str, str] = {}
     refusals: tuple[tuple[str, str], ...] = ()
     invalid: str = ""
 
@@ -94,29 +84,11 @@ def _lowered(call: LowerCall) -> Lowered:
         return Lowered(refusals=((call.constraint.kind, "it is nested too deep"),))
     found = [over.decode(state.rules) for state in states if isinstance(state, RulesState)]
     unfit: dict[str, str] = {}
-    places: dict[str, str] = {}
     for one in call.engines:
         why = next((why for rules in found if (why := over.fits(one.offer(), rules)) is not None), None)
         if why is not None:
-            place = _place(call.constraint, one)
-            unfit[one.name] = why if place is None else f"{place[0] or '/'}: {place[1] or why}"
-            places |= {} if place is None else {one.name: place[0]}
-    return Lowered(states=states, unfit=unfit, places=places)
-
-
-def _place(constraint: Constraint, engine: EngineBounds) -> tuple[str, str] | None:
-    """Where a schema asks for more than an engine has, and a better reason, if there is one; None: it is not known."""
-    if KINDS[constraint.kind] is not _json:
-        return None
-    from kernelet.structured.schema import places
-    from kernelet.structured.schema.read import read_schema
-
-    graph = read_schema(parsed(constraint), _options(constraint))
-    if not engine.recursion and (found := places.endless(graph)) is not None:
-        return found[0], ANY_VALUES if found[1] else ENDLESS
-    if engine.max_repeat is not None and (place := places.most_repeated(graph, engine.max_repeat)) is not None:
-        return place, ""
-    return None
+            unfit[one.name] = why
+    return Lowered(states=states, unfit=unfit)
 
 
 def states_of(constraint: Constraint, limits: ConstraintLimits) -> tuple[State, ...]:

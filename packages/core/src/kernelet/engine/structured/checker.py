@@ -60,7 +60,7 @@ class GrammarChecker:
         except UnenforcedConstraintError as error:
             return Checked(engine=None, reasons=dict(error.refusals) or {"": "; ".join(error.reasons)})
         except (ParameterError, RequestFailedError, SandboxError) as error:
-            return Checked(engine=None, reasons=dict([placed(str(error).removeprefix(f"{NAME}: "))]), wrong=True)
+            return Checked(engine=None, reasons={"": str(error).removeprefix(f"{NAME}: ")}, wrong=True)
         accepted = tuple(self._accepts(compiled, text) for text in texts)
         return Checked(engine=engine, accepted=accepted)
 
@@ -83,12 +83,6 @@ class GrammarChecker:
         grammar = compiled.start()
         tokens = self._tokenize(text)
         return (not tokens or grammar.accept(tokens)) and grammar.can_end()
-
-
-def placed(message: str) -> tuple[str, str]:
-    """A message that begins with a JSON pointer as place and reason; others have no place."""
-    place, colon, reason = message.partition(": ")
-    return (place, reason) if colon and message.startswith("/") else ("", message)
 
 
 def tokenize_bytes(text: str) -> list[int]:

@@ -190,8 +190,7 @@ class StructuredOutputs:
     def _decide(self, named: str | None, constraint: Constraint, found: Lowered) -> PreparedConstraint:
         if found.invalid:
             raise ParameterError(NAME, found.invalid)
-        refusals = found.refusals
-        reasons = [f"{path}: {reason}" if path else reason for path, reason in refusals]
+        reasons = [f"{path}: {reason}" if path else reason for path, reason in found.refusals]
         if not reasons:
             choice = choose(named, self._offers, found.unfit) if self._offers else None
             if choice is not None and choice.name is not None:
@@ -199,10 +198,9 @@ class StructuredOutputs:
                     constraint=constraint, engine=choice.name, states=found.states, others=choice.others
                 )
             reasons = [choice.reason if choice is not None else "no grammar engine is installed"]
-            refusals = tuple((place, reasons[0]) for name, place in found.places.items() if name == named)
         if self._validates:
             return PreparedConstraint(constraint=constraint, engine=None)
-        raise UnenforcedConstraintError(NAME, reasons, refusals)
+        raise UnenforcedConstraintError(NAME, reasons, found.refusals)
 
 
 def verdict(reply: bytes) -> str:

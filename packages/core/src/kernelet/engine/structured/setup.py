@@ -29,7 +29,6 @@ def structured_config(options: EngineOptions) -> StructuredConfig:
     backend = options.structured_outputs_backend
     return StructuredConfig(
         backend=None if backend == AUTO else backend,
-        allowed_backends=tuple(options.structured_allowed_backends),
         fallback=options.structured_fallback,
         disable_any_whitespace=options.structured_disable_any_whitespace,
         disable_additional_properties=options.structured_disable_additional_properties,
@@ -58,21 +57,14 @@ def make_structured(
     """The frontend's half.
 
     Raises:
-        SelectionError: no plugin offers an engine that the operator named.
-        ConfigError: texts are to be compared with what cannot be enforced, and what compares them is not installed; the
-            engine of requests that name none is not allowed.
+        SelectionError: no plugin offers the engine that the operator named.
+        ConfigError: texts are to be compared with what cannot be enforced, and what compares them is not installed.
     """
     if config.fallback == "validate" and not all(map(find_spec, ("jsonschema", "referencing"))):
         raise ConfigError("--structured-fallback validate needs jsonschema: pip install kernelet-core[validate]")
-    allowed = config.allowed_backends
-    for name in (*allowed, *([] if config.backend is None else [config.backend])):
-        plugins.select(GrammarEngineOffer, name)
-    if allowed and config.backend not in {None, *allowed}:
-        raise ConfigError(
-            f"--structured-outputs-backend {config.backend} is none of --structured-allowed-backends "
-            f"{','.join(allowed)}: name it there too"
-        )
-    offers = [owned.offer for owned in plugins.offers(GrammarEngineOffer) if not allowed or owned.offer.name in allowed]
+    if config.backend is not None:
+        plugins.select(GrammarEngineOffer, config.backend)
+    offers = [owned.offer for owned in plugins.offers(GrammarEngineOffer)]
     tokens = {} if tokenizer is None else tokenizer.added_tokens
     return StructuredOutputs(offers, config, how_to_get=how_to_get, added_tokens=tokens)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from kernelet.contracts.structured import GrammarRules
-from kernelet.structured.refusal import InvalidConstraintError
 from kernelet.structured.schema.options import JsonOptions
 from kernelet.structured.schema.read import read_schema
 from kernelet.structured.schema.write.nodes import write_graph
@@ -20,7 +19,4 @@ def lower_schema(schema: object, options: JsonOptions) -> GrammarRules:
         InvalidConstraintError: it is no schema, or allows nothing.
         UnenforcedError: parts of it cannot be written; names all of them.
     """
-    graph = read_schema(schema, options)
-    if graph.nothing_at is not None:
-        raise InvalidConstraintError(f"{graph.nothing_at or '/'}: no value satisfies all that is asked for here")
-    return write_graph(graph, options)
+    return write_graph(read_schema(schema, options), options)

@@ -10,7 +10,6 @@ from kernelet.structured.refusal import Refusal, UnenforcedError
 from kernelet.structured.schema.dialects import Dialect
 from kernelet.structured.schema.document import Document
 from kernelet.structured.schema.graph import Builder
-from kernelet.structured.schema.nothing import where_nothing_is
 from kernelet.structured.schema.options import JsonOptions
 from kernelet.structured.schema.productive import can_have_values, pruned
 from kernelet.structured.schema.shapes import (
@@ -52,7 +51,6 @@ def read_schema(schema: object, options: JsonOptions | None = None, dialect: Dia
         nodes=[tuple(_renumbered(shape, numbers) for shape in kept[node]) for node in numbers],
         root=0,
         paths={number: builder.paths[node] for node, number in numbers.items()},
-        nothing_at=None if root in alive else where_nothing_is(document, builder),
     )
 
 

@@ -180,10 +180,8 @@ class SchemaGraph:
         nodes: By ``NodeId``. Every node that is reached from the root allows some finite value, unless it is the root.
         root: Of the whole text.
         paths: Where a node comes from, as in ``Refusal.path``, for messages.
-        nothing_at: Where the schema allows no value, so that it allows none at all; None: it allows some.
     """
 
     nodes: list[Node] = field(default_factory=list)
     root: NodeId = 0
     paths: dict[NodeId, str] = field(default_factory=dict)
-    nothing_at: str | None = None

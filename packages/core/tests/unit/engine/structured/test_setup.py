@@ -26,7 +26,6 @@ def test_the_options_defaults_are_the_configurations():
 def test_every_option_sets_something():
     given = {
         "structured_outputs_backend": "x",
-        "structured_allowed_backends": ("x",),
         "structured_fallback": "validate",
         "structured_disable_any_whitespace": True,
         "structured_disable_additional_properties": True,
@@ -53,18 +52,6 @@ def test_a_backend_that_there_is_not_stops_the_start(kernel):
     with pytest.raises(SelectionError, match="No grammar engine is named 'nobody'"):
         make_structured(StructuredConfig(backend="nobody"), kernel, None, "")
     make_structured(StructuredConfig(backend="good"), kernel, None, "").close()
-
-
-def test_only_allowed_engines_serve(kernel):
-    structured = make_structured(StructuredConfig(allowed_backends=("good",)), kernel, None, "")
-    assert structured.prepare(StructuredOutputsParams(regex="a")).engine == "good"
-    with pytest.raises(ParameterError, match=r"no grammar engine is named 'flat'; there are auto, good$"):
-        structured.prepare(StructuredOutputsParams(regex="a", backend="flat"))
-    structured.close()
-    with pytest.raises(SelectionError, match="No grammar engine is named 'nobody'"):
-        make_structured(StructuredConfig(allowed_backends=("good", "nobody")), kernel, None, "")
-    with pytest.raises(ConfigError, match="--structured-outputs-backend flat is none of --structured-allowed-backends"):
-        make_structured(StructuredConfig(backend="flat", allowed_backends=("good",)), kernel, None, "")
 
 
 def test_checking_texts_needs_a_library(kernel, monkeypatch):
