@@ -75,8 +75,10 @@ class StructuredOutputs:
         how_to_get: str = "",
         added_tokens: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
-        self._offers = tuple(in_order(offers))
         self._config = config or StructuredConfig()
+        allowed = self._config.allowed_backends
+        self._offers = tuple(one for one in in_order(offers) if allowed is None or one.name in allowed)
+        self._forbidden = {one.name for one in offers}.difference(one.name for one in self._offers)
         self._sandbox = sandbox or Sandbox(memory_bytes=self._config.compile_memory)
         self._how_to_get = how_to_get
         self._added_tokens = added_tokens
@@ -173,6 +175,8 @@ class StructuredOutputs:
         known = [offer.name for offer in self._offers]
         if name not in known:
             choices = ", ".join([AUTO, *known])
+            if name in self._forbidden:
+                raise ParameterError(NAME, f"backend: requests may not name {name!r}; they may name {choices}")
             raise ParameterError(NAME, f"backend: no grammar engine is named {name!r}; there are {choices}")
         return name
 

@@ -84,6 +84,20 @@ def test_what_is_refused_is_one_parameter_error(make, params, config, says):
         assert caught.value.parameter.startswith("structured_outputs")
 
 
+def test_only_engines_that_the_operator_allows_serve_requests(make):
+    one = make(allowed_backends=("flat",))
+    for prepare in (one.prepare, lambda params: asyncio.run(one.prepare_async(params))):
+        prepared = prepare(regex("a{9}"))
+        assert (prepared.engine, prepared.others) == ("flat", ())
+        with pytest.raises(ParameterError, match=r"backend: requests may not name 'good'; they may name auto, flat$"):
+            prepare(regex("a{9}", backend="good"))
+        with pytest.raises(ParameterError, match=r"no grammar engine is named 'nobody'; there are auto, flat$"):
+            prepare(regex("a{9}", backend="nobody"))
+        with pytest.raises(UnenforcedConstraintError) as caught:
+            prepare(regex("a{30}"))
+        assert "good" not in str(caught.value)
+
+
 def test_refusals_have_every_place_and_travel(make):
     with pytest.raises(UnenforcedConstraintError) as caught:
         make().prepare(regex("(?=a)b"))
