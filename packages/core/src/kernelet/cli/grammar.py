@@ -87,7 +87,7 @@ def run_single(options: argparse.Namespace, form: str, checker: GrammarChecker) 
     if options.json:
         print_json(as_object(found))
         return 0
-    print_checked(found, instances)
+    print_checked(found, instances, options.engine)
     return 0 if found.engine is not None and all(found.accepted) else 1
 
 
@@ -182,13 +182,14 @@ def why(found: Checked) -> str:
     return "; ".join(f"{place}: {reason}" if place else reason for place, reason in found.reasons.items())
 
 
-def print_checked(found: Checked, instances: Sequence[str]) -> None:
+def print_checked(found: Checked, instances: Sequence[str], engine: str) -> None:
     """A result for people."""
     if found.wrong:
-        print(f"refused: {why(found)}")
-        return
+        print("refused: it is wrong, too large, or could not be tried")
+    elif found.engine is None:
+        nobody = "no grammar engine that is installed enforces" if engine == "auto" else f"{engine} does not enforce"
+        print(f"refused: {nobody} all of it")
     if found.engine is None:
-        print("refused: no grammar engine that is installed enforces all of it")
         print_table(("PLACE", "REASON"), [(place or "(all)", reason) for place, reason in found.reasons.items()])
         return
     print(f"enforced by {found.engine}")

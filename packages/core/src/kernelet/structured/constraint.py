@@ -124,7 +124,7 @@ def _dumped(kind: str, value: object) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise InvalidConstraintError(f"{kind}: holds something that is no JSON ({error})") from None
+        raise InvalidConstraintError(f"holds something that is no JSON ({error})", kind) from None
 
 
 def parsed(constraint: Constraint) -> Any:
@@ -136,9 +136,9 @@ def parsed(constraint: Constraint) -> Any:
     try:
         return json.loads(constraint.text, parse_constant=no_constant, object_pairs_hook=once_each)
     except ValueError as error:
-        raise InvalidConstraintError(f"{constraint.kind}: is no JSON: {error}") from None
+        raise InvalidConstraintError(f"is no JSON: {error}", constraint.kind) from None
     except RecursionError:
-        raise InvalidConstraintError(f"{constraint.kind}: is nested too deep") from None
+        raise InvalidConstraintError("is nested too deep", constraint.kind) from None
 
 
 def no_constant(name: str) -> None:

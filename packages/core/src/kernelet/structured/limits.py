@@ -28,7 +28,7 @@ def check_text(kind: str, text: str, limits: ConstraintLimits) -> None:
     try:
         size = len(text.encode())
     except UnicodeEncodeError:
-        raise InvalidConstraintError(f"{kind}: holds a lone surrogate, which is no character") from None
+        raise InvalidConstraintError("holds a lone surrogate, which is no character", kind) from None
     if size > limits.max_bytes:
         raise too_large(kind, f"{size} bytes", f"{limits.max_bytes}", "max-bytes")
 
@@ -81,7 +81,7 @@ def check_choice(texts: int, limits: ConstraintLimits) -> None:
 def too_large(where: str, got: str, allowed: str, option: str) -> InvalidConstraintError:
     """What is said of a limit."""
     return InvalidConstraintError(
-        f"{where}: got {got}, at most {allowed} are allowed (the operator's --structured-{option})"
+        f"got {got}, at most {allowed} are allowed (the operator's --structured-{option})", where
     )
 
 
