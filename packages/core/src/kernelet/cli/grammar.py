@@ -93,12 +93,15 @@ def run_single(options: argparse.Namespace, form: str, checker: GrammarChecker) 
 
 def run_batch(options: argparse.Namespace, checker: GrammarChecker) -> int:
     """Many schemas; results in their order, each as soon as it is there."""
+    from kernelet.structured.constraint import DECIMALS
+
     entries = [read_entry(number, line) for number, line in enumerate(lines_of(read_text(options.batch)), start=1)]
     refused = 0
 
     def check(entry: tuple[Any, list[str]]) -> Checked:
         schema, instances = entry
-        return checker.check(StructuredOutputsParams(json=json.dumps(schema), backend=options.engine), instances)
+        text = DECIMALS.encode(schema).decode()
+        return checker.check(StructuredOutputsParams(json=text, backend=options.engine), instances)
 
     with ThreadPoolExecutor(AT_A_TIME) as threads:
         for number, found in enumerate(threads.map(check, entries), start=1):
@@ -158,8 +161,11 @@ def read_entry(number: int, line: str) -> tuple[Any, list[str]]:
     Raises:
         ConfigError: it is something else.
     """
+    from kernelet.request.values import exact_number
+    from kernelet.structured.constraint import no_constant
+
     try:
-        entry = json.loads(line)
+        entry = json.loads(line, parse_float=exact_number, parse_constant=no_constant)
     except ValueError as error:
         raise ConfigError(f"--batch, line {number}: is no JSON: {error}") from error
     if not isinstance(entry, dict) or "schema" not in entry:

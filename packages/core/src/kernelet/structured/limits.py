@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Final
 
 from kernelet.config.structured import ConstraintLimits
@@ -62,7 +63,7 @@ def check_value(kind: str, value: object, limits: ConstraintLimits) -> None:
 
 
 def _check_keyword(kind: str, key: object, value: object, path: Path, limits: ConstraintLimits) -> None:
-    if key in COUNTS and isinstance(value, int | float) and value > limits.max_repeat:
+    if key in COUNTS and isinstance(value, int | float | Decimal) and value > limits.max_repeat:
         raise too_large(f"{kind}: {pointer(path)}", f"{value}", f"{limits.max_repeat}", "max-repeat")
     if key == "enum" and isinstance(value, list) and len(value) > limits.max_enum:
         raise too_large(f"{kind}: {pointer(path)}", f"{len(value)} values", f"{limits.max_enum}", "max-enum")

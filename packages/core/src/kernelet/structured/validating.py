@@ -41,7 +41,7 @@ def is_valid(constraint: Constraint, text: str) -> bool:
         return text in parsed(constraint)
     if constraint.kind == TOOL_CALLS:
         return _are_valid(_calls(constraint), *msgspec.json.decode(text, type=tuple[list[tuple[str, str]], str]))
-    return _is_valid(parsed(constraint), text)
+    return _is_valid(parsed(constraint, float), text)
 
 
 def calls_text(calls: Iterable[tuple[str, str]], content: str = "") -> str:
@@ -89,7 +89,7 @@ def check_comparable(constraint: Constraint) -> None:
             _check_schema(f"/tools/{place}/function/parameters", arguments_schema(tool, calls.choice))
         _check_schema("json", calls.schema)
     elif constraint.kind != "choice":
-        _check_schema("json", parsed(constraint))
+        _check_schema("json", parsed(constraint, float))
 
 
 def _check_schema(where: str, schema: Any) -> None:

@@ -86,6 +86,16 @@ def test_a_batch(whole, write):
     assert fourth == {"engine": "good", "accepted": [True, False]}, "the other has no rules that refer to themselves"
 
 
+def test_numbers_of_a_batch_keep_their_digits(check, write):
+    batch = write(
+        "batch.jsonl", '{"schema": {"const": 0.30000000000000001}, "instances": ["0.30000000000000001", "0.3"]}'
+    )
+    assert json.loads(check("--batch", batch, "--json")[1])["accepted"] == [True, False]
+    code, _, err = check("--batch", write("nan.jsonl", '{"schema": {"const": NaN}}'))
+    assert code != 0
+    assert "line 1: is no JSON: NaN is no number of JSON" in err
+
+
 def test_a_batch_for_people(check, write):
     batch = write("batch.jsonl", '{"schema": true, "instances": ["1"]}\n{"schema": false}\n')
     code, out, _ = check("--batch", batch)
