@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 
+import httpx
 import jsonschema
 import openai
 import pydantic
 import pytest
 
 from kernelet import AsyncLLM
+from kernelet.engine.structured import lanes
 
 null_server = pytest.importorskip("null_server")
 
@@ -44,6 +47,8 @@ OTHER = {"type": "function", "function": {"name": "now", "parameters": {"type": 
 SCHEMA = {"name": "answer", "schema": Answer.model_json_schema()}
 FORMAT = {"type": "json_schema", "json_schema": SCHEMA}
 LOOSE = {**TOOL, "function": {key: value for key, value in TOOL["function"].items() if key != "strict"}}
+DIGITS = "0.30000000000000001"
+"""Of a number that is no float."""
 BREAKS = [
     {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "strin"}}}},
     {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"properties": {"a": "b"}}}}},
@@ -53,6 +58,7 @@ BREAKS = [
     {"structured_outputs": {"grammar": 'root ::= "a"\nroot ::= "b"'}},
     {"structured_outputs": {"choice": []}},
     {"structured_outputs": {"regex": "a", "backend": "none-such"}},
+    {"structured_outputs": {"regex": "a", "backend": "lmfe"}},
     {"structured_outputs": {"json": {"type": "array", "uniqueItems": True, "items": {"type": "string"}}}},
 ]
 
@@ -62,7 +68,8 @@ def live(tiny_folder):
     plugins = ["core", "platform-cpu", "models-decoder", "parsers-tool", "parsers-reasoning"]
     engine = AsyncLLM(
         str(tiny_folder),
-        plugins=[*plugins, "structured-guidance", "structured-xgrammar"],
+        plugins=[*plugins, "structured-guidance", "structured-xgrammar", "structured-lmfe"],
+        structured_allowed_backends=["guidance", "xgrammar"],
         platform="cpu",
         dtype="float32",
         num_blocks=256,
@@ -218,6 +225,46 @@ def test_a_refusal_names_the_keyword(client):
         ask(client, response_format={"type": "json_schema", "json_schema": {"name": "x", "schema": schema}})
     assert "/properties/a/uniqueItems" in caught.value.message
     assert caught.value.param == "response_format"
+
+
+@pytest.mark.parametrize(
+    "path, fields",
+    [
+        (
+            "chat/completions",
+            {
+                "messages": MESSAGES,
+                "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"const": "@"}}},
+            },
+        ),
+        ("completions", {"prompt": "a", "max_tokens": 60, "structured_outputs": {"json": {"const": "@"}}}),
+        (
+            "responses",
+            {"input": "a", "text": {"format": {"type": "json_schema", "name": "x", "schema": {"const": "@"}}}},
+        ),
+    ],
+)
+def test_numbers_keep_their_digits(live, path, fields):
+    template = {} if path == "completions" else {"chat_template": CLOSES}
+    body = json.dumps({"model": "tiny", **template, **fields}).replace('"@"', DIGITS)
+    reply = httpx.post(f"{live.url}/v1/{path}", content=body, headers={"content-type": "application/json"}, timeout=120)
+    assert reply.status_code == 200, reply.text
+    texts = set(re.findall(r'"(?:text|content)": ?"([^"]+)"', reply.text))
+    assert texts == {DIGITS}
+    assert path != "responses" or f'"const":{DIGITS}' in reply.text
+
+
+def test_who_waits_for_too_many_others_is_told_to_come_again(client, monkeypatch):
+    monkeypatch.setattr(lanes, "MAX_WAITING", 0)
+    given = {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"const": "busy"}}}}
+    with pytest.raises(openai.InternalServerError) as caught:
+        ask(client, **given)
+    assert caught.value.response.headers["retry-after"] == "1"
+    assert caught.value.status_code == 503
+    said = "0 other constraints wait to be compiled: try again later"
+    assert caught.value.body == {"message": said, "type": "server_error", "param": None, "code": "busy"}
+    monkeypatch.undo()
+    assert ask(client, **given).message.content == '"busy"'
 
 
 def test_who_is_still_thinking_has_not_answered(client):

@@ -100,13 +100,30 @@ class ParameterError(RequestError):
         return type(self), (self.parameter, self._message)
 
 
+class MalformedConstraintError(ParameterError):
+    """What a text is to be held to means nothing, allows no text, or is too large.
+
+    Attributes:
+        reason: What is wrong.
+        place: Where; empty: with the constraint as a whole.
+    """
+
+    def __init__(self, parameter: str, reason: str, place: str = "") -> None:
+        super().__init__(parameter, f"{place}: {reason}" if place else reason)
+        self.reason = reason
+        self.place = place
+
+    def __reduce__(self) -> tuple[type[MalformedConstraintError], tuple[Any, ...]]:
+        return type(self), (self.parameter, self.reason, self.place)
+
+
 class UnenforcedConstraintError(ParameterError):
     """A text cannot be held to a constraint, and is not half held to it.
 
     Attributes:
         reasons: Each place with its reason, in words.
-        refusals: (place, reason) of each part of the constraint that nobody enforces; empty where only the grammar
-            engines that are installed, or the one that was named, do not.
+        refusals: (place, reason) of each part of the constraint that nobody enforces, else of those that the grammar
+            engine that was named, or the only one, does not; empty where no part can be named.
     """
 
     def __init__(self, parameter: str, reasons: Sequence[str], refusals: Sequence[tuple[str, str]] = ()) -> None:

@@ -35,6 +35,7 @@ def test_a_parameter_is_named():
 
 MADE = {
     errors.FailedParameterError: lambda: errors.FailedParameterError("json", "it took too long"),
+    errors.MalformedConstraintError: lambda: errors.MalformedConstraintError("json", "is no type", "/type"),
     errors.UnenforcedConstraintError: lambda: errors.UnenforcedConstraintError("json", ["/a: no"], [("/a", "no")]),
 }
 """Made from more than a message."""

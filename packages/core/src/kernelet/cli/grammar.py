@@ -87,18 +87,21 @@ def run_single(options: argparse.Namespace, form: str, checker: GrammarChecker) 
     if options.json:
         print_json(as_object(found))
         return 0
-    print_checked(found, instances)
+    print_checked(found, instances, options.engine)
     return 0 if found.engine is not None and all(found.accepted) else 1
 
 
 def run_batch(options: argparse.Namespace, checker: GrammarChecker) -> int:
     """Many schemas; results in their order, each as soon as it is there."""
+    from kernelet.structured.constraint import DECIMALS
+
     entries = [read_entry(number, line) for number, line in enumerate(lines_of(read_text(options.batch)), start=1)]
     refused = 0
 
     def check(entry: tuple[Any, list[str]]) -> Checked:
         schema, instances = entry
-        return checker.check(StructuredOutputsParams(json=json.dumps(schema), backend=options.engine), instances)
+        text = DECIMALS.encode(schema).decode()
+        return checker.check(StructuredOutputsParams(json=text, backend=options.engine), instances)
 
     with ThreadPoolExecutor(AT_A_TIME) as threads:
         for number, found in enumerate(threads.map(check, entries), start=1):
@@ -158,8 +161,11 @@ def read_entry(number: int, line: str) -> tuple[Any, list[str]]:
     Raises:
         ConfigError: it is something else.
     """
+    from kernelet.request.values import exact_number
+    from kernelet.structured.constraint import no_constant
+
     try:
-        entry = json.loads(line)
+        entry = json.loads(line, parse_float=exact_number, parse_constant=no_constant)
     except ValueError as error:
         raise ConfigError(f"--batch, line {number}: is no JSON: {error}") from error
     if not isinstance(entry, dict) or "schema" not in entry:
@@ -182,13 +188,14 @@ def why(found: Checked) -> str:
     return "; ".join(f"{place}: {reason}" if place else reason for place, reason in found.reasons.items())
 
 
-def print_checked(found: Checked, instances: Sequence[str]) -> None:
+def print_checked(found: Checked, instances: Sequence[str], engine: str) -> None:
     """A result for people."""
     if found.wrong:
-        print(f"refused: {why(found)}")
-        return
+        print("refused: it is wrong, too large, or could not be tried")
+    elif found.engine is None:
+        nobody = "no grammar engine that is installed enforces" if engine == "auto" else f"{engine} does not enforce"
+        print(f"refused: {nobody} all of it")
     if found.engine is None:
-        print("refused: no grammar engine that is installed enforces all of it")
         print_table(("PLACE", "REASON"), [(place or "(all)", reason) for place, reason in found.reasons.items()])
         return
     print(f"enforced by {found.engine}")

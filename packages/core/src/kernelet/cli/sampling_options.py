@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def add_sampling_options(parser: argparse.ArgumentParser) -> None:
     add("--include-stop-str-in-output", action="store_true", help="the text keeps its stop string")
     add(
         "--structured-outputs",
-        type=json_object,
+        type=constraint,
         metavar="JSON",
         help='what the text must look like: {"json": SCHEMA}, {"regex": TEXT}, {"choice": [TEXT, ...]}, ...',
     )
@@ -105,10 +106,17 @@ def biases(text: str) -> dict[int, float]:
     return {int(key): float(value) for key, value in pairs}
 
 
-def json_object(text: str) -> Any:
+def constraint(text: str) -> Any:
+    """A JSON object whose numbers keep their digits."""
+    from kernelet.request.values import exact_number
+
+    return json_object(text, exact_number)
+
+
+def json_object(text: str, number: Callable[[str], Any] = float) -> Any:
     """A JSON object."""
     try:
-        return json.loads(text)
+        return json.loads(text, parse_float=number)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"is no JSON ({error})") from error
 

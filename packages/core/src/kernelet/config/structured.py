@@ -32,6 +32,7 @@ class StructuredConfig:
 
     Attributes:
         backend: Name of the grammar engine of requests that name none; None: the best that enforces all of it.
+        allowed_backends: Names of the only grammar engines that serve requests; None: all that are installed do.
         fallback: What becomes of a constraint that cannot be enforced: ``"none"``: it is refused; ``"validate"``: the
             text is free, and is checked at its end.
         disable_any_whitespace: JSON is compact, whatever requests say.
@@ -49,6 +50,7 @@ class StructuredConfig:
     """
 
     backend: str | None = None
+    allowed_backends: tuple[str, ...] | None = None
     fallback: str = "none"
     disable_any_whitespace: bool = False
     disable_additional_properties: bool = False

@@ -112,6 +112,9 @@ class EngineOptions:
     structured_outputs_backend: str | None = option(
         None, Kind.TEXT, "grammar engine of requests that name none; auto: the best that enforces all of the constraint"
     )
+    structured_allowed_backends: Sequence[str] | None = option(
+        None, Kind.NAMES, "grammar engines that serve requests, named by them or taken by auto; all that are installed"
+    )
     structured_fallback: str = option(
         "none",
         Kind.TEXT,

@@ -7,6 +7,7 @@ import math
 import numbers
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
 from typing import Any, SupportsInt, TypeGuard
 
 import numpy as np
@@ -161,6 +162,18 @@ def token_ids(name: str, value: object, vocab_size: int, limit: int) -> tuple[in
 def unique(values: Iterable[int]) -> tuple[int, ...]:
     """Each value once, in the order of its first appearance."""
     return tuple(dict.fromkeys(values))
+
+
+def exact_number(text: str) -> float | Decimal:
+    """A number of JSON that has a fraction or an exponent: a float where that is written with the same digits.
+
+    Raises:
+        ValueError: it is too large, or too close to 0, for a float.
+    """
+    near, exact = float(text), Decimal(text)
+    if not math.isfinite(near) or (exact and not near):
+        raise ValueError(f"the number {text[:40]} is out of range")
+    return near if Decimal(repr(near)) == exact else exact
 
 
 def once_each(members: list[tuple[str, Any]]) -> dict[str, Any]:

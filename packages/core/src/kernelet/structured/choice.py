@@ -16,10 +16,10 @@ def choice_rules(texts: Sequence[object]) -> GrammarRules:
         InvalidConstraintError: there is none, or one is no text.
     """
     if not texts:
-        raise InvalidConstraintError("choice: there is nothing to choose from")
+        raise InvalidConstraintError("there is nothing to choose from", "choice")
     for number, text in enumerate(texts, start=1):
         if not isinstance(text, str):
-            raise InvalidConstraintError(f"choice, entry {number}: a text is expected, not {type(text).__name__}")
+            raise InvalidConstraintError(f"a text is expected, not {type(text).__name__}", f"choice, entry {number}")
         if any("\ud800" <= each <= "\udfff" for each in text):
-            raise InvalidConstraintError(f"choice, entry {number}: surrogates are no characters")
+            raise InvalidConstraintError("surrogates are no characters", f"choice, entry {number}")
     return GrammarRules({ROOT: union_of(*(text_of(str(text)) for text in texts))})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from decimal import Decimal
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,7 +12,7 @@ import msgspec
 
 from kernelet.config import StructuredConfig
 from kernelet.contracts.sampling import StructuredOutputsParams
-from kernelet.request.values import once_each
+from kernelet.request.values import exact_number, once_each
 from kernelet.structured.limits import check_text, check_value
 from kernelet.structured.refusal import InvalidConstraintError
 
@@ -44,6 +45,9 @@ TOOL_CALLS: Final = "tool_calls"
 """The kind that no parameter names: what a request's tools and its ``tool_choice`` allow."""
 
 WITH_TOKENS: Final = frozenset({"structural_tag", TOOL_CALLS})
+
+DECIMALS: Final = msgspec.json.Encoder(decimal_format="number")
+"""Writes numbers with all their digits."""
 
 OBJECT: Final = '{"type":"object"}'
 
@@ -121,24 +125,37 @@ def _given(params: StructuredOutputsParams) -> tuple[str, Any]:
 
 def _dumped(kind: str, value: object) -> str:
     """Depth and size are checked."""
+    exact = []
+
+    def decimal(one: object) -> int:
+        if not isinstance(one, Decimal) or not one.is_finite():
+            raise TypeError(f"{type(one).__name__} is not JSON serializable")
+        exact.append(one)
+        return 0
+
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=decimal)
+        return DECIMALS.encode(value).decode() if exact else text
     except (TypeError, ValueError) as error:
-        raise InvalidConstraintError(f"{kind}: holds something that is no JSON ({error})") from None
+        raise InvalidConstraintError(f"holds something that is no JSON ({error})", kind) from None
 
 
-def parsed(constraint: Constraint) -> Any:
+def parsed(constraint: Constraint, number: Callable[[str], Any] = exact_number) -> Any:
     """The JSON value of a constraint whose text is JSON.
+
+    Args:
+        constraint: Whose text is read.
+        number: Reads numbers that have a fraction or an exponent.
 
     Raises:
         InvalidConstraintError: it is none.
     """
     try:
-        return json.loads(constraint.text, parse_constant=no_constant, object_pairs_hook=once_each)
+        return json.loads(constraint.text, parse_float=number, parse_constant=no_constant, object_pairs_hook=once_each)
     except ValueError as error:
-        raise InvalidConstraintError(f"{constraint.kind}: is no JSON: {error}") from None
+        raise InvalidConstraintError(f"is no JSON: {error}", constraint.kind) from None
     except RecursionError:
-        raise InvalidConstraintError(f"{constraint.kind}: is nested too deep") from None
+        raise InvalidConstraintError("is nested too deep", constraint.kind) from None
 
 
 def no_constant(name: str) -> None:

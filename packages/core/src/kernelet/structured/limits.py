@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Final
 
 from kernelet.config.structured import ConstraintLimits
@@ -28,7 +29,7 @@ def check_text(kind: str, text: str, limits: ConstraintLimits) -> None:
     try:
         size = len(text.encode())
     except UnicodeEncodeError:
-        raise InvalidConstraintError(f"{kind}: holds a lone surrogate, which is no character") from None
+        raise InvalidConstraintError("holds a lone surrogate, which is no character", kind) from None
     if size > limits.max_bytes:
         raise too_large(kind, f"{size} bytes", f"{limits.max_bytes}", "max-bytes")
 
@@ -62,7 +63,7 @@ def check_value(kind: str, value: object, limits: ConstraintLimits) -> None:
 
 
 def _check_keyword(kind: str, key: object, value: object, path: Path, limits: ConstraintLimits) -> None:
-    if key in COUNTS and isinstance(value, int | float) and value > limits.max_repeat:
+    if key in COUNTS and isinstance(value, int | float | Decimal) and value > limits.max_repeat:
         raise too_large(f"{kind}: {pointer(path)}", f"{value}", f"{limits.max_repeat}", "max-repeat")
     if key == "enum" and isinstance(value, list) and len(value) > limits.max_enum:
         raise too_large(f"{kind}: {pointer(path)}", f"{len(value)} values", f"{limits.max_enum}", "max-enum")
@@ -81,7 +82,7 @@ def check_choice(texts: int, limits: ConstraintLimits) -> None:
 def too_large(where: str, got: str, allowed: str, option: str) -> InvalidConstraintError:
     """What is said of a limit."""
     return InvalidConstraintError(
-        f"{where}: got {got}, at most {allowed} are allowed (the operator's --structured-{option})"
+        f"got {got}, at most {allowed} are allowed (the operator's --structured-{option})", where
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
@@ -23,6 +24,10 @@ LOWER: Final = "kernelet.structured.lowering:lower"
 """``lower`` as a target of the sandbox."""
 
 
+WriteSchema = Callable[[object, JsonOptions], GrammarRules]
+"""A schema as rules."""
+
+
 class LowerCall(msgspec.Struct, frozen=True, kw_only=True):
     """What ``lower`` is asked.
 
@@ -31,12 +36,14 @@ class LowerCall(msgspec.Struct, frozen=True, kw_only=True):
         limits: What it may ask for.
         engines: Whose bounds are compared with the rules.
         validates: Texts are compared with what cannot be enforced; what they cannot be compared with is invalid.
+        blame: An engine that does not enforce the constraint: what is asked is where, and the refusals are its own.
     """
 
     constraint: Constraint
     limits: ConstraintLimits
     engines: tuple[EngineBounds, ...]
     validates: bool = False
+    blame: EngineBounds | None = None
 
 
 class Lowered(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,12 +54,14 @@ class Lowered(msgspec.Struct, frozen=True, kw_only=True):
         unfit: Why an engine does not enforce all of it, by name.
         refusals: Place and reason of each part that nobody enforces.
         invalid: Why the constraint means nothing; empty: it means something.
+        invalid_at: Where that is; empty: the constraint as a whole.
     """
 
     states: tuple[State, ...] = ()
     unfit: dict[str, str] = {}
     refusals: tuple[tuple[str, str], ...] = ()
     invalid: str = ""
+    invalid_at: str = ""
 
 
 def lower(payload: bytes) -> bytes:
@@ -62,6 +71,8 @@ def lower(payload: bytes) -> bytes:
 
 def lowered(call: LowerCall) -> Lowered:
     """What becomes of a constraint."""
+    if call.blame is not None:
+        return Lowered(refusals=_places(call, call.blame))
     found = _lowered(call)
     served = any(one.name not in found.unfit for one in call.engines) and found.states
     if call.validates and not found.invalid and not served:
@@ -79,7 +90,7 @@ def _lowered(call: LowerCall) -> Lowered:
     except UnenforcedError as error:
         return Lowered(refusals=tuple((one.path, one.reason) for one in error.refusals))
     except InvalidConstraintError as error:
-        return Lowered(invalid=str(error))
+        return Lowered(invalid=error.reason, invalid_at=error.path)
     except RecursionError:
         return Lowered(refusals=((call.constraint.kind, "it is nested too deep"),))
     found = [over.decode(state.rules) for state in states if isinstance(state, RulesState)]
@@ -91,14 +102,32 @@ def _lowered(call: LowerCall) -> Lowered:
     return Lowered(states=states, unfit=unfit)
 
 
-def states_of(constraint: Constraint, limits: ConstraintLimits) -> tuple[State, ...]:
+def _places(call: LowerCall, engine: EngineBounds) -> tuple[tuple[str, str], ...]:
+    """Where a constraint is beyond an engine's bounds, as far as a place can be named."""
+    from kernelet.structured.schema.lower import lower_within
+
+    try:
+        states_of(call.constraint, call.limits, partial(lower_within, engine.offer()))
+    except UnenforcedError as error:
+        return tuple((one.path, one.reason) for one in error.refusals)
+    return ()
+
+
+def states_of(constraint: Constraint, limits: ConstraintLimits, write: WriteSchema | None = None) -> tuple[State, ...]:
     """What is enforced.
+
+    Args:
+        constraint: What is asked for.
+        limits: What it may ask for.
+        write: Turns schemas into rules; None: ``lower_schema``.
 
     Raises:
         UnenforcedError: parts of the constraint cannot be written as rules.
         InvalidConstraintError: it means nothing, or is too large.
     """
-    found = KINDS[constraint.kind](constraint, limits)
+    from kernelet.structured.schema.lower import lower_schema
+
+    found = KINDS[constraint.kind](constraint, limits, write or lower_schema)
     if isinstance(found, GrammarRules):
         found = (RulesState(rules=over.encode(found), digest=over.digest(found)),)
     rules = [over.decode(state.rules) for state in found if isinstance(state, RulesState)]
@@ -115,23 +144,22 @@ def _options(constraint: Constraint) -> JsonOptions:
     return JsonOptions(max_whitespace=constraint.max_whitespace, additional_properties=constraint.additional_properties)
 
 
-def _json(constraint: Constraint, limits: ConstraintLimits) -> GrammarRules:
-    from kernelet.structured.schema.lower import lower_schema
-
+def _json(constraint: Constraint, limits: ConstraintLimits, write: WriteSchema) -> GrammarRules:
     schema = parsed(constraint)
     check_value(constraint.kind, schema, limits)
-    return lower_schema(schema, _options(constraint))
+    return write(schema, _options(constraint))
 
 
-def _regex(constraint: Constraint, limits: ConstraintLimits) -> GrammarRules:
-    del limits
+def _regex(constraint: Constraint, limits: ConstraintLimits, write: WriteSchema) -> GrammarRules:
+    del limits, write
     from kernelet.structured.automata.parse import parse_regex
     from kernelet.structured.automata.write import rules_of_regex
 
     return rules_of_regex(parse_regex(constraint.text))
 
 
-def _choice(constraint: Constraint, limits: ConstraintLimits) -> GrammarRules:
+def _choice(constraint: Constraint, limits: ConstraintLimits, write: WriteSchema) -> GrammarRules:
+    del write
     from kernelet.structured.choice import choice_rules
 
     texts = parsed(constraint)
@@ -139,30 +167,30 @@ def _choice(constraint: Constraint, limits: ConstraintLimits) -> GrammarRules:
     return choice_rules(texts)
 
 
-def _grammar(constraint: Constraint, limits: ConstraintLimits) -> GrammarRules:
-    del limits
+def _grammar(constraint: Constraint, limits: ConstraintLimits, write: WriteSchema) -> GrammarRules:
+    del limits, write
     from kernelet.structured.ebnf import parse_grammar
 
     return parse_grammar(constraint.text)
 
 
-def _structural_tag(constraint: Constraint, limits: ConstraintLimits) -> tuple[State, ...]:
+def _structural_tag(constraint: Constraint, limits: ConstraintLimits, write: WriteSchema) -> tuple[State, ...]:
     from kernelet.structured.tags.read import structural_tag_states
 
     tag = parsed(constraint)
     check_value(constraint.kind, tag, limits)
-    return structural_tag_states(tag, _options(constraint), dict(constraint.tokens))
+    return structural_tag_states(tag, _options(constraint), dict(constraint.tokens), write)
 
 
-def _tool_calls(constraint: Constraint, limits: ConstraintLimits) -> tuple[State, ...]:
+def _tool_calls(constraint: Constraint, limits: ConstraintLimits, write: WriteSchema) -> tuple[State, ...]:
     from kernelet.structured.tags.calls import ToolCalls, call_states
 
     check_value(constraint.kind, parsed(constraint), limits)
     calls = msgspec.json.decode(constraint.text, type=ToolCalls)
-    return call_states(calls, _options(constraint), dict(constraint.tokens))
+    return call_states(calls, _options(constraint), dict(constraint.tokens), write)
 
 
-Lower = Callable[[Constraint, ConstraintLimits], GrammarRules | tuple[State, ...]]
+Lower = Callable[[Constraint, ConstraintLimits, WriteSchema], GrammarRules | tuple[State, ...]]
 """What is enforced: rules for all of the text, or states."""
 
 KINDS: Mapping[str, Lower] = MappingProxyType(

@@ -38,5 +38,12 @@ class UnenforcedError(ValueError):
 class InvalidConstraintError(ValueError):
     """A constraint means nothing: not JSON, no schema, a regular expression that does not parse.
 
-    The message names the place and what is expected there.
+    Attributes:
+        reason: What is expected there.
+        path: As in ``Refusal``; empty: the constraint as a whole.
     """
+
+    def __init__(self, reason: str, path: str = "") -> None:
+        super().__init__(f"{path}: {reason}" if path else reason)
+        self.reason = reason
+        self.path = path

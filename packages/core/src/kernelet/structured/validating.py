@@ -41,7 +41,7 @@ def is_valid(constraint: Constraint, text: str) -> bool:
         return text in parsed(constraint)
     if constraint.kind == TOOL_CALLS:
         return _are_valid(_calls(constraint), *msgspec.json.decode(text, type=tuple[list[tuple[str, str]], str]))
-    return _is_valid(parsed(constraint), text)
+    return _is_valid(parsed(constraint, float), text)
 
 
 def calls_text(calls: Iterable[tuple[str, str]], content: str = "") -> str:
@@ -76,12 +76,12 @@ def check_comparable(constraint: Constraint) -> None:
         InvalidConstraintError: they cannot; says why.
     """
     if constraint.kind not in KINDS:
-        raise InvalidConstraintError(f"{constraint.kind}: a finished text cannot be compared with it")
+        raise InvalidConstraintError("a finished text cannot be compared with it", constraint.kind)
     if constraint.kind == "regex":
         try:
             re.compile(constraint.text)
         except (re.error, RecursionError, OverflowError) as error:
-            raise InvalidConstraintError(f"regex: is none of Python's either ({error})") from None
+            raise InvalidConstraintError(f"is none of Python's either ({error})", "regex") from None
         return
     if constraint.kind == TOOL_CALLS:
         calls = _calls(constraint)
@@ -89,7 +89,7 @@ def check_comparable(constraint: Constraint) -> None:
             _check_schema(f"/tools/{place}/function/parameters", arguments_schema(tool, calls.choice))
         _check_schema("json", calls.schema)
     elif constraint.kind != "choice":
-        _check_schema("json", parsed(constraint))
+        _check_schema("json", parsed(constraint, float))
 
 
 def _check_schema(where: str, schema: Any) -> None:
@@ -98,7 +98,7 @@ def _check_schema(where: str, schema: Any) -> None:
     try:
         _validator(schema).check_schema(schema)
     except jsonschema.SchemaError as error:
-        raise InvalidConstraintError(f"{where}: is no schema: {error.message}") from None
+        raise InvalidConstraintError(f"is no schema: {error.message}", where) from None
 
 
 def _validator(schema: Any) -> Any:

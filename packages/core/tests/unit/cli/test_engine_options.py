@@ -47,6 +47,7 @@ EXAMPLES = {
     "tool_parser_plugin": ["--tool-parser-plugin", "my.py"],
     "reasoning_parser_plugin": ["--reasoning-parser-plugin", "mine.py"],
     "structured_outputs_backend": ["--structured-outputs-backend", "e"],
+    "structured_allowed_backends": ["--structured-allowed-backends", "e,f"],
     "structured_fallback": ["--structured-fallback", "validate"],
     "structured_disable_any_whitespace": ["--structured-disable-any-whitespace"],
     "structured_disable_additional_properties": ["--structured-disable-additional-properties"],

@@ -81,8 +81,19 @@ def test_a_batch(whole, write):
     assert (code, err) == (0, "")
     assert first == {"engine": "flat", "accepted": [True, False]}
     assert second["engine"] is third["engine"] is None
+    assert second["refused"] == ["/type"]
     assert third["refused"] == ["/$ref"] == list(third["reasons"])
     assert fourth == {"engine": "good", "accepted": [True, False]}, "the other has no rules that refer to themselves"
+
+
+def test_numbers_of_a_batch_keep_their_digits(check, write):
+    batch = write(
+        "batch.jsonl", '{"schema": {"const": 0.30000000000000001}, "instances": ["0.30000000000000001", "0.3"]}'
+    )
+    assert json.loads(check("--batch", batch, "--json")[1])["accepted"] == [True, False]
+    code, _, err = check("--batch", write("nan.jsonl", '{"schema": {"const": NaN}}'))
+    assert code != 0
+    assert "line 1: is no JSON: NaN is no number of JSON" in err
 
 
 def test_a_batch_for_people(check, write):
@@ -108,13 +119,14 @@ def test_other_constraints_and_options(check, write):
 
 
 @pytest.mark.parametrize(
-    "form, text, says", [("--regex", "a(b", "refused: regex, character 2: "), (None, "{", "refused: json")]
+    "form, text, says", [("--regex", "a(b", "regex, character 2  ')' is missing"), (None, "{", "json   is no JSON")]
 )
 def test_what_is_malformed_says_so_itself(check, write, form, text, says):
     path = write("wrong", text)
     code, out, _ = check(*([path] if form is None else [form, path]))
     assert code == 1
-    assert out.startswith(says)
+    assert out.startswith("refused: ")
+    assert out.splitlines()[2].startswith(says)
     assert "no grammar engine" not in out
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -117,6 +118,23 @@ def test_a_huge_or_broken_value_is_shown_shortly():
 
     assert len(values.shown("x" * 10_000)) < 100
     assert values.shown(Broken()) == "... (Broken)"
+
+
+@pytest.mark.parametrize("text", ["0.1", "1e22", "-0.0", "0.30", "5e-324", "1E5", "0e-999"])
+def test_a_number_that_a_float_is_written_as_is_one(text):
+    assert values.exact_number(text) == float(text)
+    assert isinstance(values.exact_number(text), float)
+
+
+@pytest.mark.parametrize("text", ["0.30000000000000001", "12345678901234567890.5", "1.00000000000000000001e300"])
+def test_other_numbers_keep_their_digits(text):
+    assert values.exact_number(text) == Decimal(text) != Decimal(float(text))
+
+
+@pytest.mark.parametrize("text", ["1e400", "-1e999999999999", "1e-400", "0.1e-999999999"])
+def test_numbers_far_off_are_refused(text):
+    with pytest.raises(ValueError, match="out of range"):
+        values.exact_number(text)
 
 
 def test_an_object_has_each_name_once():

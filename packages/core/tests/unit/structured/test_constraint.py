@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 
 import pytest
 
@@ -76,3 +77,17 @@ def test_json_is_read_as_json():
     with pytest.raises(InvalidConstraintError, match=r"json: is (nested too deep|no JSON)"):
         read("[" * 200_000)
     assert json.loads("NaN") != json.loads("NaN"), "which Python's own reader takes"
+
+
+def test_numbers_keep_their_digits():
+    text = '{"const": 0.30000000000000001, "enum": [123456789012345678901234567890, 0.1, 1.5e300]}'
+    value = {"const": Decimal("0.30000000000000001"), "enum": [123456789012345678901234567890, 0.1, 1.5e300]}
+    made = make_constraint(StructuredOutputsParams(json=value), StructuredConfig())
+    for constraint in (made, make_constraint(StructuredOutputsParams(json=text), StructuredConfig())):
+        assert parsed(constraint) == value
+        assert parsed(constraint, float)["const"] == 0.3
+    with pytest.raises(InvalidConstraintError, match="json: is no JSON: the number 1e400 is out of range"):
+        parsed(make_constraint(StructuredOutputsParams(json='{"const": 1e400}'), StructuredConfig()))
+    for other in (Decimal("nan"), Decimal("inf"), object()):
+        with pytest.raises(InvalidConstraintError, match="is no JSON"):
+            make_constraint(StructuredOutputsParams(json={"const": Decimal("0.5"), "not": other}), StructuredConfig())

@@ -79,7 +79,7 @@ def test_what_cannot_be_enforced_has_its_place():
 )
 def test_what_means_nothing_or_is_too_large(kind, text, limits, says):
     found = run(kind, text, **limits)
-    assert says in found.invalid
+    assert says in f"{found.invalid_at}: {found.invalid}"
     assert found.states == () or not says
 
 

@@ -18,6 +18,12 @@ def test_all_places_are_named():
     assert str(error) == "/a: one; regex, character 4: two"
 
 
+def test_what_means_nothing_has_a_place():
+    error = InvalidConstraintError("is no type", "/type")
+    assert (str(error), error.reason, error.path) == ("/type: is no type", "is no type", "/type")
+    assert str(InvalidConstraintError("is no JSON")) == "is no JSON"
+
+
 @pytest.mark.parametrize("error", [UnenforcedError([Refusal("a", "b")]), InvalidConstraintError("x")])
 def test_both_are_errors_of_values(error):
     assert isinstance(error, ValueError)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from kernelet.request.values import once_each
+from kernelet.request.values import exact_number, once_each
 from kernelet_server_openai.protocol.errors import ApiError
 
 MAX_VALUES: Final = 32_768
@@ -97,7 +97,8 @@ def values(raws: Mapping[str, bytes], listed: frozenset[str], max_ids: int) -> d
                 )
             found[name] = msgspec.json.decode(raw)
             if name in CONSTRAINTS:
-                _check_names(name, raw)
+                exact = _constraint(name, raw)
+                found[name] = found[name] if name == "tools" else exact  # chat templates write tools
         except RecursionError as error:
             raise too_deep() from error
         except msgspec.ValidationError as error:
@@ -107,14 +108,14 @@ def values(raws: Mapping[str, bytes], listed: frozenset[str], max_ids: int) -> d
     return found
 
 
-def _check_names(name: str, raw: bytes) -> None:
-    """Of a schema, each name says something of texts: which of two would count is a guess.
+def _constraint(name: str, raw: bytes) -> Any:
+    """What holds texts, with numbers as they are written. Which of two equal names would count is a guess.
 
     Raises:
-        ApiError: 400: an object has a name twice.
+        ApiError: 400: an object has a name twice, or a number is out of range.
     """
     try:
-        json.loads(raw, object_pairs_hook=once_each)
+        return json.loads(raw, object_pairs_hook=once_each, parse_float=exact_number)
     except ValueError as error:
         raise ApiError(400, f"{name}: {error}", param=name) from error
 

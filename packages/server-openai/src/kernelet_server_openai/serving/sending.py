@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from starlette.types import Scope, Send
 
-ENCODER = msgspec.json.Encoder()
+ENCODER = msgspec.json.Encoder(decimal_format="number")
 STREAM_HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache"),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
@@ -134,6 +135,17 @@ def test_an_object_of_a_schema_has_each_name_once():
     assert (caught.value.status, caught.value.param) == (400, "structured_outputs")
     assert values({"tools": b'[{"a": {"b": 1}}, {"a": 2}]'}, frozenset(), 9) == {"tools": [{"a": {"b": 1}}, {"a": 2}]}
     assert values({"messages": b'[{"a": 1, "a": 2}]'}, frozenset(), 9) == {"messages": [{"a": 2}]}
+
+
+def test_numbers_of_constraints_keep_their_digits():
+    raw = b'{"const": 0.30000000000000001, "enum": [123456789012345678901234567890, 0.1]}'
+    exact = {"const": Decimal("0.30000000000000001"), "enum": [123456789012345678901234567890, 0.1]}
+    for name in ("response_format", "structured_outputs", "text"):
+        assert values({name: raw}, frozenset(), 9) == {name: exact}
+    assert values({"tools": raw}, frozenset(), 9) == {"tools": exact | {"const": 0.3}}
+    with pytest.raises(ApiError, match=r"^response_format: the number 1e-400 is out of range") as caught:
+        values({"response_format": b'{"const": 1e-400}'}, frozenset(), 9)
+    assert (caught.value.status, caught.value.param) == (400, "response_format")
 
 
 def test_a_field_of_an_older_name_is_told_the_new_one():

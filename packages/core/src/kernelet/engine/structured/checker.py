@@ -10,7 +10,13 @@ from kernelet.contracts.structured import CompiledGrammar, TokenVocabulary
 from kernelet.engine.structured.compiler import GrammarCompiler
 from kernelet.engine.structured.grammars import described
 from kernelet.engine.structured.prepare import NAME, StructuredOutputs
-from kernelet.errors import ParameterError, RequestFailedError, SandboxError, UnenforcedConstraintError
+from kernelet.errors import (
+    MalformedConstraintError,
+    ParameterError,
+    RequestFailedError,
+    SandboxError,
+    UnenforcedConstraintError,
+)
 from kernelet.request.structured import RulesState
 from kernelet.text.tokenizer import Tokenizer
 
@@ -59,6 +65,8 @@ class GrammarChecker:
             engine, compiled = self._compile((prepared.engine, *prepared.others), state.rules)
         except UnenforcedConstraintError as error:
             return Checked(engine=None, reasons=dict(error.refusals) or {"": "; ".join(error.reasons)})
+        except MalformedConstraintError as error:
+            return Checked(engine=None, reasons={error.place: error.reason}, wrong=True)
         except (ParameterError, RequestFailedError, SandboxError) as error:
             return Checked(engine=None, reasons={"": str(error).removeprefix(f"{NAME}: ")}, wrong=True)
         accepted = tuple(self._accepts(compiled, text) for text in texts)

@@ -14,7 +14,13 @@ from kernelet.config import StructuredConfig
 from kernelet.contracts.structured import GrammarEngineOffer
 from kernelet.engine.sandbox.pool import Sandbox
 from kernelet.engine.structured.cache import SizedCache
-from kernelet.errors import ParameterError, SandboxError, SandboxTargetError, UnenforcedConstraintError
+from kernelet.errors import (
+    MalformedConstraintError,
+    ParameterError,
+    SandboxError,
+    SandboxTargetError,
+    UnenforcedConstraintError,
+)
 from kernelet.request.structured import VALIDATED, VIOLATED, State
 from kernelet.request.structured_outputs import check_structured_outputs
 from kernelet.structured.constraint import Constraint, calls_constraint, make_constraint
@@ -34,6 +40,9 @@ AUTO: Final = "auto"
 
 CACHE_BYTES: Final = 64 << 20
 """Of rules that are kept."""
+
+ROOT: Final = "the schema as a whole"
+"""The place that no pointer leads to."""
 
 _WHAT: Final = "reading the constraint"
 _CHECK: Final = "comparing the text with its constraint"
@@ -75,8 +84,10 @@ class StructuredOutputs:
         how_to_get: str = "",
         added_tokens: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
-        self._offers = tuple(in_order(offers))
         self._config = config or StructuredConfig()
+        allowed = self._config.allowed_backends
+        self._offers = tuple(one for one in in_order(offers) if allowed is None or one.name in allowed)
+        self._forbidden = {one.name for one in offers}.difference(one.name for one in self._offers)
         self._sandbox = sandbox or Sandbox(memory_bytes=self._config.compile_memory)
         self._how_to_get = how_to_get
         self._added_tokens = added_tokens
@@ -104,27 +115,17 @@ class StructuredOutputs:
             SandboxError: it took too long, or too much memory.
         """
         named, constraint = self._begin(params)
-        found = self._cache.get(constraint)
-        if found is None:
-            try:
-                reply = self._sandbox.call_sync(LOWER, self._call(constraint), self._config.compile_timeout, what=_WHAT)
-            except SandboxTargetError as error:
-                raise unreadable(error) from None
-            found = self._keep(constraint, reply)
-        return self._decide(named, constraint, found)
+        found = self._lowered(constraint, None)
+        blamed = self._blamed(named, found)
+        return self._decide(named, constraint, found, self._lowered(constraint, blamed) if blamed else found)
 
     async def prepare_async(self, params: object) -> PreparedConstraint:
         """``prepare`` for an event loop, which it does not block."""
         named, constraint = self._begin(params)
-        found = self._cache.get(constraint)
-        if found is None:
-            try:
-                call = self._call(constraint)
-                reply = await self._sandbox.call(LOWER, call, self._config.compile_timeout, what=_WHAT)
-            except SandboxTargetError as error:
-                raise unreadable(error) from None
-            found = self._keep(constraint, reply)
-        return self._decide(named, constraint, found)
+        found = await self._lowered_async(constraint, None)
+        blamed = self._blamed(named, found)
+        places = await self._lowered_async(constraint, blamed) if blamed else found
+        return self._decide(named, constraint, found, places)
 
     def check(self, constraint: Constraint, text: str) -> str:
         """``"validated"`` or ``"violated"``: a finished text against a constraint that nobody enforced. Blocks."""
@@ -159,7 +160,7 @@ class StructuredOutputs:
                 return self._named(None), calls_constraint(checked, self._config, self._added_tokens)
             return self._named(checked.backend), make_constraint(checked, self._config, self._added_tokens)
         except InvalidConstraintError as error:
-            raise ParameterError(NAME, str(error)) from None
+            raise MalformedConstraintError(NAME, error.reason, error.path) from None
 
     @property
     def _validates(self) -> bool:
@@ -173,26 +174,64 @@ class StructuredOutputs:
         known = [offer.name for offer in self._offers]
         if name not in known:
             choices = ", ".join([AUTO, *known])
+            if name in self._forbidden:
+                raise ParameterError(NAME, f"backend: requests may not name {name!r}; they may name {choices}")
             raise ParameterError(NAME, f"backend: no grammar engine is named {name!r}; there are {choices}")
         return name
 
-    def _call(self, constraint: Constraint) -> bytes:
+    def _lowered(self, constraint: Constraint, blame: EngineBounds | None) -> Lowered:
+        """What a helper makes of a constraint; with ``blame``, where that engine does not enforce it."""
+        found = self._cache.get((constraint, blame))
+        if found is not None:
+            return found
+        call = self._call(constraint, blame)
+        try:
+            reply = self._sandbox.call_sync(LOWER, call, self._config.compile_timeout, what=_WHAT)
+        except SandboxTargetError as error:
+            raise unreadable(error) from None
+        return self._keep(constraint, blame, reply)
+
+    async def _lowered_async(self, constraint: Constraint, blame: EngineBounds | None) -> Lowered:
+        found = self._cache.get((constraint, blame))
+        if found is not None:
+            return found
+        call = self._call(constraint, blame)
+        try:
+            reply = await self._sandbox.call(LOWER, call, self._config.compile_timeout, what=_WHAT)
+        except SandboxTargetError as error:
+            raise unreadable(error) from None
+        return self._keep(constraint, blame, reply)
+
+    def _call(self, constraint: Constraint, blame: EngineBounds | None) -> bytes:
         call = LowerCall(
-            constraint=constraint, limits=self._config.limits, engines=self._bounds, validates=self._validates
+            constraint=constraint,
+            limits=self._config.limits,
+            engines=self._bounds,
+            validates=self._validates,
+            blame=blame,
         )
         return msgspec.msgpack.encode(call)
 
-    def _keep(self, constraint: Constraint, reply: bytes) -> Lowered:
+    def _keep(self, constraint: Constraint, blame: EngineBounds | None, reply: bytes) -> Lowered:
         found = msgspec.msgpack.decode(reply, type=Lowered)
-        self._cache.put(constraint, found, len(reply) + len(constraint.text))
+        self._cache.put((constraint, blame), found, len(reply) + len(constraint.text))
         return found
 
-    def _decide(self, named: str | None, constraint: Constraint, found: Lowered) -> PreparedConstraint:
+    def _blamed(self, named: str | None, found: Lowered) -> EngineBounds | None:
+        """The engine because of which a constraint is refused: the one that is named, else the best of those unfit."""
+        if self._validates or (named is None and len(found.unfit) < len(self._bounds)):
+            return None
+        return next((one for one in self._bounds if one.name in found.unfit and named in (None, one.name)), None)
+
+    def _decide(self, named: str | None, constraint: Constraint, found: Lowered, places: Lowered) -> PreparedConstraint:
         if found.invalid:
-            raise ParameterError(NAME, found.invalid)
+            raise MalformedConstraintError(NAME, found.invalid, found.invalid_at)
         reasons = [f"{path}: {reason}" if path else reason for path, reason in found.refusals]
         if not reasons:
-            choice = choose(named, self._offers, found.unfit) if self._offers else None
+            unfit = found.unfit
+            if places.refusals and (blamed := self._blamed(named, found)) is not None:
+                unfit = unfit | {blamed.name: "; ".join(f"{path or ROOT}: {why}" for path, why in places.refusals)}
+            choice = choose(named, self._offers, unfit) if self._offers else None
             if choice is not None and choice.name is not None:
                 return PreparedConstraint(
                     constraint=constraint, engine=choice.name, states=found.states, others=choice.others
@@ -200,7 +239,7 @@ class StructuredOutputs:
             reasons = [choice.reason if choice is not None else "no grammar engine is installed"]
         if self._validates:
             return PreparedConstraint(constraint=constraint, engine=None)
-        raise UnenforcedConstraintError(NAME, reasons, found.refusals)
+        raise UnenforcedConstraintError(NAME, reasons, places.refusals)
 
 
 def verdict(reply: bytes) -> str:

@@ -26,9 +26,10 @@ from kernelet.text.vocabulary import token_vocabulary
 
 def structured_config(options: EngineOptions) -> StructuredConfig:
     """What the options say."""
-    backend = options.structured_outputs_backend
+    backend, allowed = options.structured_outputs_backend, options.structured_allowed_backends
     return StructuredConfig(
         backend=None if backend == AUTO else backend,
+        allowed_backends=None if allowed is None else tuple(allowed),
         fallback=options.structured_fallback,
         disable_any_whitespace=options.structured_disable_any_whitespace,
         disable_additional_properties=options.structured_disable_additional_properties,
@@ -57,16 +58,35 @@ def make_structured(
     """The frontend's half.
 
     Raises:
-        SelectionError: no plugin offers the engine that the operator named.
-        ConfigError: texts are to be compared with what cannot be enforced, and what compares them is not installed.
+        SelectionError: no plugin offers an engine that the operator named.
+        ConfigError: texts are to be compared with what cannot be enforced, and what compares them is not installed; or
+            the operator allows no engine, or another one than is to serve requests.
     """
     if config.fallback == "validate" and not all(map(find_spec, ("jsonschema", "referencing"))):
         raise ConfigError("--structured-fallback validate needs jsonschema: pip install kernelet-core[validate]")
-    if config.backend is not None:
-        plugins.select(GrammarEngineOffer, config.backend)
+    for name in (*([] if config.backend is None else [config.backend]), *(config.allowed_backends or ())):
+        plugins.select(GrammarEngineOffer, name)
+    check_allowed(config)
     offers = [owned.offer for owned in plugins.offers(GrammarEngineOffer)]
     tokens = {} if tokenizer is None else tokenizer.added_tokens
     return StructuredOutputs(offers, config, how_to_get=how_to_get, added_tokens=tokens)
+
+
+def check_allowed(config: StructuredConfig) -> None:
+    """That the engines which serve requests are some, and the operator's own choice among them.
+
+    Raises:
+        ConfigError: they are not.
+    """
+    if config.allowed_backends is None:
+        return
+    option = "--structured-allowed-backends"
+    if not config.allowed_backends:
+        raise ConfigError(
+            f"{option} names no grammar engine: leave it out for all, or unload the plugins that offer one"
+        )
+    if config.backend is not None and config.backend not in config.allowed_backends:
+        raise ConfigError(f"{option} does not name {config.backend!r}, which --structured-outputs-backend does")
 
 
 def make_grammars(

@@ -84,7 +84,7 @@ class Reader:
 
     def fail(self, reason: str, at: int | None = None) -> NoReturn:
         """The pattern is wrong here."""
-        raise InvalidConstraintError(f"regex, character {(self.at if at is None else at) + 1}: {reason}")
+        raise InvalidConstraintError(reason, f"regex, character {(self.at if at is None else at) + 1}")
 
     def refuse(self, reason: str, at: int) -> NoReturn:
         """The pattern means something here that no grammar can hold an answer to."""

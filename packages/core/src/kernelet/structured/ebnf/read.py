@@ -25,4 +25,6 @@ def parse_grammar(text: str) -> GrammarRules:
         return parse_gbnf(text)
     if _LARK.search(text):
         return parse_lark(text)
-    raise InvalidConstraintError("grammar, line 1, column 1: no rule is found, neither 'root ::= ...' nor 'start: ...'")
+    raise InvalidConstraintError(
+        "no rule is found, neither 'root ::= ...' nor 'start: ...'", "grammar, line 1, column 1"
+    )

@@ -64,7 +64,7 @@ class Source:
 
     def fail(self, reason: str, at: int | None = None) -> NoReturn:
         """The grammar is wrong here."""
-        raise InvalidConstraintError(f"{self.place(at)}: {reason}")
+        raise InvalidConstraintError(reason, self.place(at))
 
     def refuse(self, reason: str, at: int | None = None) -> NoReturn:
         """The grammar means something here that is not enforced."""

@@ -101,7 +101,7 @@ class Document:
         for table in (self._anchors, self._dynamic):
             if (address, fragment) in table:
                 return table[address, fragment]
-        raise InvalidConstraintError(f"{path}: there is no anchor {fragment!r} for {reference!r}")
+        raise InvalidConstraintError(f"there is no anchor {fragment!r} for {reference!r}", path)
 
     def resolve_dynamic(self, reference: str, pointer: str, scope: tuple[str, ...]) -> str:
         """Where a ``$dynamicRef`` leads, for an evaluation that came through these resources."""
@@ -122,7 +122,7 @@ class Document:
             try:
                 value = value[int(name)] if isinstance(value, list) else value[name]
             except (KeyError, IndexError, ValueError, TypeError):
-                raise InvalidConstraintError(f"{path}: {reference!r} leads to nothing") from None
+                raise InvalidConstraintError(f"{reference!r} leads to nothing", path) from None
             passed += f"/{token}"
             base = self.places[passed].base if passed in self.places else base
         self.refusals.update({refusal.path: refusal for refusal in check(value, self.dialect, pointer)})

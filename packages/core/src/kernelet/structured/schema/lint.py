@@ -23,6 +23,9 @@ from kernelet.structured.schema.values import fraction_of, is_number
 
 TYPE_NAMES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 
+TUPLE: Final = ': write "prefixItems", or say "$schema": "http://json-schema.org/draft-07/schema#"'
+"""What to do about a list of schemas that draft 2020-12 does not know."""
+
 
 @dataclass(frozen=True)
 class Site:
@@ -53,7 +56,7 @@ def walk(schema: object, dialect: Dialect, pointer: str = "") -> Iterator[Site]:
         if isinstance(one, bool):
             continue
         if not isinstance(one, dict):
-            raise InvalidConstraintError(f"{at or '/'}: {shown(one)} is not {Form.SCHEMA.value}")
+            raise InvalidConstraintError(f"{shown(one)} is not {Form.SCHEMA.value}", at)
         hidden = hides_siblings(one, dialect)
         for keyword, value in one.items():
             form = KEYWORDS[dialect].get(keyword) if not hidden or keyword == "$ref" else None
@@ -77,7 +80,8 @@ def check(schema: object, dialect: Dialect, pointer: str = "") -> list[Refusal]:
         if site.form is None:
             continue
         if not _CHECKS[site.form](site.value):
-            raise InvalidConstraintError(f"{site.path}: {shown(site.value)} is not {site.form.value}")
+            instead = TUPLE if site.keyword == "items" and isinstance(site.value, list) else ""
+            raise InvalidConstraintError(f"{shown(site.value)} is not {site.form.value}{instead}", site.path)
         if site.keyword == "$schema" and site.path != "/$schema":
             refusals += _other_dialect(site, dialect)
         if site.form is Form.PATTERN:
@@ -107,7 +111,7 @@ def _check_pattern(path: str, pattern: str) -> list[Refusal]:
     try:
         parse_pattern(pattern)
     except InvalidConstraintError as error:
-        raise InvalidConstraintError(f"{path}: {error}") from None
+        raise InvalidConstraintError(str(error), path) from None
     except UnenforcedError as error:
         return [Refusal(path, str(each)) for each in error.refusals]
     except TooLargeError as error:

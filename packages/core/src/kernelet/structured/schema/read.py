@@ -9,6 +9,7 @@ from fractions import Fraction
 from kernelet.structured.refusal import Refusal, UnenforcedError
 from kernelet.structured.schema.dialects import Dialect
 from kernelet.structured.schema.document import Document
+from kernelet.structured.schema.empty import place_without_values
 from kernelet.structured.schema.graph import Builder
 from kernelet.structured.schema.options import JsonOptions
 from kernelet.structured.schema.productive import can_have_values, pruned
@@ -51,6 +52,7 @@ def read_schema(schema: object, options: JsonOptions | None = None, dialect: Dia
         nodes=[tuple(_renumbered(shape, numbers) for shape in kept[node]) for node in numbers],
         root=0,
         paths={number: builder.paths[node] for node, number in numbers.items()},
+        empty=None if root in alive else place_without_values(builder),
     )
 
 

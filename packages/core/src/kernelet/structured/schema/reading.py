@@ -246,7 +246,7 @@ class Reading:
             try:
                 self._patterns[text] = parse_pattern(text)
             except InvalidConstraintError as error:
-                raise InvalidConstraintError(f"{path}: {error}") from None
+                raise InvalidConstraintError(str(error), path) from None
             except UnenforcedError as error:
                 raise UnenforcedError([Refusal(path, str(each)) for each in error.refusals]) from None
         return self._patterns[text]

@@ -180,8 +180,11 @@ class SchemaGraph:
         nodes: By ``NodeId``. Every node that is reached from the root allows some finite value, unless it is the root.
         root: Of the whole text.
         paths: Where a node comes from, as in ``Refusal.path``, for messages.
+        empty: Where nothing is allowed, so that the root allows nothing; None: it allows something, or only values
+            inside of values without end.
     """
 
     nodes: list[Node] = field(default_factory=list)
     root: NodeId = 0
     paths: dict[NodeId, str] = field(default_factory=dict)
+    empty: str | None = None

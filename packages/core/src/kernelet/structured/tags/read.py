@@ -98,7 +98,9 @@ class _Reader:
         if "format" in known:
             _keys(known, "", ("type", "format"))
             return self._format(known["format"], "/format")
-        _keys(known, "", ("type", "structures", "triggers"))
+        _keys(known, "", ("type", "format", "structures", "triggers"))
+        if "structures" not in known:
+            raise InvalidConstraintError(f'{KIND}: expected "format", or "structures" and "triggers"')
         structures = _list(known, "structures", "")
         items = tuple(self._structure(one, f"/structures/{place}") for place, one in enumerate(structures))
         return self._triggered(_texts(known, "triggers", ""), items, "", required=False, once=False)
@@ -242,7 +244,7 @@ def _at(path: str, make: Callable[[], Ruled]) -> Ruled:
     except UnenforcedError as error:
         raise UnenforcedError([Refusal(f"{path}{_below(one.path)}", one.reason) for one in error.refusals]) from None
     except InvalidConstraintError as error:
-        raise InvalidConstraintError(f"{KIND}: {path}: {error}") from None
+        raise InvalidConstraintError(error.reason, f"{KIND}: {path}{_below(error.path)}") from None
 
 
 def _below(path: str) -> str:
@@ -256,7 +258,8 @@ def _object(value: object, path: str) -> dict[str, Any]:
 
 
 def _keys(value: dict[str, Any], path: str, known: Sequence[str]) -> None:
-    unknown = [Refusal(f"{path}/{key}", "it is not supported") for key in value if key not in known]
+    reason = f"it is not supported: there are {', '.join(known)}"
+    unknown = [Refusal(f"{path}/{key}", reason) for key in value if key not in known]
     if unknown:
         raise UnenforcedError(unknown)
 

@@ -30,7 +30,11 @@ def test_who_serves_and_what_is_accepted(checker):
     [
         ({"json": {"$ref": "http://example.com/x"}}, {"/$ref": None}),
         ({"regex": "(?=a)b"}, {"regex, character 1": "look-around is not supported"}),
-        ({"regex": "a(b"}, {"": None}),
+        ({"regex": "a(b"}, {"regex, character 2": None}),
+        (
+            {"json": {"type": "array", "items": {"type": "string", "maxLength": 30}}, "backend": "flat"},
+            {"/items": None},
+        ),
         ({"regex": "a{30}", "backend": "flat"}, {"": None}),
         ({"regex": "a", "backend": "raising"}, {"": "the grammar engine 'raising' failed (RuntimeError)"}),
     ],

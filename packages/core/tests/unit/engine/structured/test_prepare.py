@@ -10,7 +10,13 @@ from kernelet.config.structured import ConstraintLimits
 from kernelet.contracts.sampling import StructuredOutputsParams
 from kernelet.contracts.structured import GrammarEngineOffer
 from kernelet.engine.structured.prepare import StructuredOutputs
-from kernelet.errors import ParameterError, SandboxTargetError, SandboxTimeoutError, UnenforcedConstraintError
+from kernelet.errors import (
+    MalformedConstraintError,
+    ParameterError,
+    SandboxTargetError,
+    SandboxTimeoutError,
+    UnenforcedConstraintError,
+)
 
 GOOD = GrammarEngineOffer(name="good", target="m:C", priority=1)
 FLAT = GrammarEngineOffer(name="flat", target="m:C", priority=9, recursion=False, max_repeat=20)
@@ -84,6 +90,20 @@ def test_what_is_refused_is_one_parameter_error(make, params, config, says):
         assert caught.value.parameter.startswith("structured_outputs")
 
 
+def test_only_engines_that_the_operator_allows_serve_requests(make):
+    one = make(allowed_backends=("flat",))
+    for prepare in (one.prepare, lambda params: asyncio.run(one.prepare_async(params))):
+        prepared = prepare(regex("a{9}"))
+        assert (prepared.engine, prepared.others) == ("flat", ())
+        with pytest.raises(ParameterError, match=r"backend: requests may not name 'good'; they may name auto, flat$"):
+            prepare(regex("a{9}", backend="good"))
+        with pytest.raises(ParameterError, match=r"no grammar engine is named 'nobody'; there are auto, flat$"):
+            prepare(regex("a{9}", backend="nobody"))
+        with pytest.raises(UnenforcedConstraintError) as caught:
+            prepare(regex("a{30}"))
+        assert "good" not in str(caught.value)
+
+
 def test_refusals_have_every_place_and_travel(make):
     with pytest.raises(UnenforcedConstraintError) as caught:
         make().prepare(regex("(?=a)b"))
@@ -94,6 +114,59 @@ def test_refusals_have_every_place_and_travel(make):
         "structured_outputs",
         caught.value.refusals,
     )
+
+
+CLOSED = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 30}}, "additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    "params, place",
+    [
+        ({"json": CLOSED}, "/properties/a"),
+        ({"json": {"type": "array"}}, ""),
+        (
+            {
+                "structural_tag": {
+                    "type": "structural_tag",
+                    "triggers": ["<a>"],
+                    "structures": [{"begin": "<a>", "schema": CLOSED, "end": ""}],
+                }
+            },
+            "/structures/0/schema/properties/a",
+        ),
+    ],
+)
+def test_what_the_named_engine_does_not_enforce_has_a_place(make, params, place):
+    one = make()
+    for prepare in (one.prepare, lambda params: asyncio.run(one.prepare_async(params))):
+        with pytest.raises(UnenforcedConstraintError) as caught:
+            prepare(params | {"backend": "flat"})
+        ((found, reason),) = caught.value.refusals
+        assert found == place
+        says = f"the grammar engine 'flat' does not enforce it: {place or 'the schema as a whole'}: {reason}; "
+        assert caught.value.reasons == (f"{says}it is enforced by good",)
+    assert one.prepare(params).engine == "good"
+    with pytest.raises(UnenforcedConstraintError, match="no installed grammar engine enforces it") as caught:
+        make(FLAT).prepare(params)
+    assert caught.value.refusals == ((place, reason),)
+
+
+@pytest.mark.parametrize(
+    "params, place",
+    [
+        ({"json": {"properties": {"a": {"type": "strin"}}}}, "/properties/a/type"),
+        ({"json": CLOSED | {"required": ["a"], "properties": {"a": False}}}, "/properties/a"),
+        ({"json": {"enum": [0] * 9000}}, "json: /enum"),
+        ({"json": False}, ""),
+        ({"regex": "a("}, "regex, character 2"),
+    ],
+)
+def test_what_means_nothing_has_a_place(make, params, place):
+    with pytest.raises(MalformedConstraintError) as caught:
+        make().prepare(params)
+    error = caught.value
+    assert error.place == place
+    assert str(error) == f"structured_outputs: {f'{place}: ' if place else ''}{error.reason}"
 
 
 def test_nobody_installed_says_what_to_do():

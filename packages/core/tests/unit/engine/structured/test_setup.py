@@ -26,6 +26,7 @@ def test_the_options_defaults_are_the_configurations():
 def test_every_option_sets_something():
     given = {
         "structured_outputs_backend": "x",
+        "structured_allowed_backends": ("x", "y"),
         "structured_fallback": "validate",
         "structured_disable_any_whitespace": True,
         "structured_disable_additional_properties": True,
@@ -52,6 +53,24 @@ def test_a_backend_that_there_is_not_stops_the_start(kernel):
     with pytest.raises(SelectionError, match="No grammar engine is named 'nobody'"):
         make_structured(StructuredConfig(backend="nobody"), kernel, None, "")
     make_structured(StructuredConfig(backend="good"), kernel, None, "").close()
+
+
+@pytest.mark.parametrize(
+    "config, error, says",
+    [
+        ({"allowed_backends": ("good", "nobody")}, SelectionError, "No grammar engine is named 'nobody'"),
+        ({"allowed_backends": ()}, ConfigError, "--structured-allowed-backends names no grammar engine"),
+        (
+            {"allowed_backends": ("good",), "backend": "flat"},
+            ConfigError,
+            "--structured-allowed-backends does not name 'flat'",
+        ),
+    ],
+)
+def test_what_is_allowed_is_installed_and_holds_the_operators_choice(kernel, config, error, says):
+    with pytest.raises(error, match=says):
+        make_structured(StructuredConfig(**config), kernel, None, "")
+    make_structured(StructuredConfig(allowed_backends=("good",), backend="good"), kernel, None, "").close()
 
 
 def test_checking_texts_needs_a_library(kernel, monkeypatch):

@@ -196,7 +196,9 @@ def test_what_is_refused_is_named(value, path):
             whole(of("triggered_tags", triggers=["a"], tags=[tag("a", schema("1"), "")], at_least_one=3)),
             "/format/at_least_one must be true or false",
         ),
-        (whole(of("regex", pattern="a(b")), "/format/pattern: "),
+        (whole(of("regex", pattern="a(b")), "structural_tag: /format/pattern (regex, character 2): "),
+        ({"type": "structural_tag"}, 'expected "format", or "structures" and "triggers"'),
+        ({"type": "structural_tag", "triggers": ["a"]}, 'expected "format", or "structures" and "triggers"'),
         ({**LEGACY, "triggers": ["<x"]}, "begins with none of the triggers"),
     ],
 )

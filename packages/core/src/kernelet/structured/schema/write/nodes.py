@@ -45,6 +45,11 @@ def write_graph(graph: SchemaGraph, options: JsonOptions) -> GrammarRules:
     return _GraphWriter(graph, options).write()
 
 
+def write_alone(graph: SchemaGraph, node: NodeId, options: JsonOptions) -> GrammarRules:
+    """Rules for the texts of a node, in which any text stands for each value inside."""
+    return _NodeWriter(graph, options).write_node(node)
+
+
 class _GraphWriter:
     """A node that is named once is written where it is named; what is named more often, or stands deep, is a rule."""
 
@@ -108,6 +113,16 @@ class _GraphWriter:
                 written, name = string(shape, self._scribe), "string"
             self._leaves[shape] = self._rules.add(written, name)
         return self._leaves[shape]
+
+
+class _NodeWriter(_GraphWriter):
+    """Writes no node within another."""
+
+    def write_node(self, node: NodeId) -> GrammarRules:
+        return self._rules.finish(self._node(node))
+
+    def _value(self, node: NodeId) -> Expression:
+        return Text("null")
 
 
 def _uses(graph: SchemaGraph) -> dict[NodeId, int]:
