@@ -19,7 +19,7 @@ from kernelet_quant_tools.bar import Bar
 from kernelet_quant_tools.command import LENGTH
 from kernelet_quant_tools.formats import find_format, make_quantizer
 from kernelet_quant_tools.modules import model_layers
-from kernelet_quant_tools.output import check_free, new_folder
+from kernelet_quant_tools.output import check_free, ended_by_signals, new_folder
 from kernelet_quant_tools.source import Calibrate, CheckpointSource
 from kernelet_quant_tools.text import read_text, sequences
 
@@ -55,7 +55,7 @@ def quantize(options: argparse.Namespace, context: CommandContext) -> str:
         )
     plugins = context.plugins()
     source = open_source(config, plugins, excluded, options if owned.offer.calibrated else None)
-    with new_folder(out, source.nbytes // LEAST) as folder:
+    with ended_by_signals(), new_folder(out, source.nbytes // LEAST) as folder:
         with Bar(options.format, len(source.layers)) as progress:
             quantizer.write(source, folder, progress)
         if not any(folder.iterdir()):
