@@ -104,7 +104,7 @@ def _make(files: Sequence[Path], home: Path, folder: Path) -> None:
         for name, value in said.items():
             (new / name).write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
         for file in files:
-            (new / file.name).symlink_to(file)
+            (new / f"{file.stem}.gguf").symlink_to(file)
         try:
             new.rename(folder)
         except OSError:

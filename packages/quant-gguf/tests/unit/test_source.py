@@ -68,6 +68,11 @@ def test_all_parts_of_a_model(tmp_path, monkeypatch):
         describe([first, second])
 
 
+def test_a_file_whose_name_ends_in_capitals(path):
+    loud = path.rename(path.with_suffix(".GGUF"))
+    assert [each.name for each in resolve(loud).glob("*.gguf")] == ["small.Q4.gguf"]
+
+
 def test_parts_whose_names_end_in_capitals(tmp_path):
     paths = [write_gguf(tmp_path / f"m-0000{number}-of-00002.GGUF", {}) for number in (1, 2)]
     assert parts_of(paths[1]) == paths

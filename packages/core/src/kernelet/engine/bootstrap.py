@@ -124,8 +124,8 @@ def find_model(name: str, kernel: Kernel) -> Path:
     """
     offers = [owned.offer for owned in kernel.offers(ModelSourceOffer)]
     known = [name for offer in offers for name in offer.models]
-    known += [f"files {pattern}" for offer in offers for pattern in offer.patterns]
-    return resolve_model(name, kernel.model_source, known, absent=kernel.absent_sources)
+    patterns = [pattern for offer in offers for pattern in offer.patterns]
+    return resolve_model(name, kernel.model_source, known, absent=kernel.absent_sources, patterns=patterns)
 
 
 @no_collection()

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 
 from kernelet.contracts.model import ModelSource
 from kernelet.errors import ModelNotFoundError
+
+SHOWN = 8
+"""Files of a folder that a message names."""
 
 HUB_FILES = (
     "*.json",
@@ -32,15 +36,17 @@ def resolve_model(
     known: Iterable[str] = (),
     download: Download | None = None,
     absent: Callable[[], str] = str,
+    patterns: Sequence[str] = (),
 ) -> Path:
     """The folder of a model, fetched once if need be.
 
     Args:
         name: As the user gave it.
         find_source: Plugins' sources, which are asked first.
-        known: Names that plugins know and patterns of files that they take, for the message.
+        known: Names that plugins know, for the message.
         download: Instead of the Hugging Face hub.
         absent: Says which installed plugins might know the name and do not run.
+        patterns: Of names of files that plugins take; a folder may hold one.
 
     Raises:
         ModelNotFoundError: saying for each of the three ways why it failed.
@@ -51,12 +57,25 @@ def resolve_model(
     folder = Path(name).expanduser()
     if (folder / "config.json").is_file():
         return folder.resolve()
-    reasons = [no_plugin(known), no_folder(folder)]
+    if is_like(folder, patterns) and not folder.exists():
+        raise ModelNotFoundError(f"there is no file {name!r}")
+    files = sorted(path for path in folder.iterdir() if is_like(path, patterns)) if folder.is_dir() else []
+    if len(files) == 1 and (source := find_source(str(files[0]))) is not None:
+        return resolve_with_plugin(str(files[0]), source)
+    if files:
+        some = ", ".join(path.name for path in files[:SHOWN]) + (", ..." if len(files) > SHOWN else "")
+        raise ModelNotFoundError(f"{name} holds {len(files)} files that are models or parts of one: name one: {some}")
+    reasons = [no_plugin([*known, *(f"files {pattern}" for pattern in patterns)]), no_folder(folder)]
     try:
         return (download or download_from_hub)(name)
     except HubError as error:
         reasons.append(f"on the Hugging Face hub: {error}")
     raise ModelNotFoundError(f"there is no model {name!r}; " + "; ".join(reasons) + absent())
+
+
+def is_like(path: Path, patterns: Sequence[str]) -> bool:
+    """Whether a file's name is like one that a plugin takes."""
+    return any(fnmatch(path.name.lower(), pattern.lower()) for pattern in patterns)
 
 
 def resolve_with_plugin(name: str, source: ModelSource) -> Path:

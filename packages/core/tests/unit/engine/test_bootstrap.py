@@ -294,8 +294,10 @@ class Files:
 
 def test_a_file_that_is_not_there(tmp_path):
     kernel = boot_kernel(EngineOptions(plugins=("core",)), [Files()])
-    with pytest.raises(ModelNotFoundError, match=r"known: files \*\.kit, named\).* does not exist"):
+    with pytest.raises(ModelNotFoundError, match=r"there is no file '.*absent\.kit'$"):
         find_model(str(tmp_path / "absent.kit"), kernel)
+    with pytest.raises(ModelNotFoundError, match=r"known: files \*\.kit, named\).* does not exist"):
+        find_model(str(tmp_path / "absent"), kernel)
 
 
 def test_statistics_are_logged_if_asked_for(null_folder, null_options):

@@ -54,6 +54,31 @@ def test_a_plugin_that_fails_is_not_replaced_by_the_hub(tmp_path):
         resolve_model("demo", lambda name: Source(tmp_path), download=forbidden)
 
 
+def test_a_file_that_a_plugin_would_take_and_that_is_not_there(tmp_path):
+    with pytest.raises(ModelNotFoundError, match=r"^there is no file '.*no\.BIN'$"):
+        resolve_model(str(tmp_path / "no.BIN"), nobody, download=forbidden, patterns=["*.bin"])
+
+
+def test_a_folder_with_one_file_that_a_plugin_takes(tmp_path):
+    made, holder = tmp_path / "made", tmp_path / "holder"
+    for each in (made, holder):
+        each.mkdir()
+    (made / "config.json").write_text("{}")
+    (holder / "a.bin").touch()
+    (holder / "README.md").touch()
+    asked = []
+
+    def find(name):
+        asked.append(name)
+        return Source(made) if name.endswith(".bin") else None
+
+    assert resolve_model(str(holder), find, download=forbidden, patterns=["*.bin"]) == made
+    assert asked == [str(holder), str(holder / "a.bin")]
+    (holder / "b.bin").touch()
+    with pytest.raises(ModelNotFoundError, match=r"holder holds 2 files .*: name one: a\.bin, b\.bin$"):
+        resolve_model(str(holder), find, download=forbidden, patterns=["*.bin"])
+
+
 def test_then_a_folder(folder):
     assert resolve_model(str(folder), nobody, download=forbidden) == folder
 
