@@ -11,45 +11,12 @@ from typing import Any
 from kernelet.errors import UnsupportedModelError
 from kernelet_quant_gguf.architectures import Architecture
 from kernelet_quant_gguf.file import GGUFFile
+from kernelet_quant_gguf.keys import check_keys
 from kernelet_quant_gguf.names import heads_of, one_of, pieces_of
 from kernelet_quant_gguf.ropes import rope_of
 
 METHOD = "gguf"
 """``quant_method`` of these models."""
-
-_OFF = (None, 0, False, 0.0)
-_NEUTRAL: Mapping[str, tuple[Any, ...]] = MappingProxyType(
-    {
-        "attention.causal": (None, True),
-        "attention.clamp_kqv": _OFF,
-        "attention.max_alibi_bias": _OFF,
-        "attention.output_scale": (None, 1.0),
-        "attention.q_lora_rank": _OFF,
-        "attention.scale": (None,),
-        "attention.sliding_window": _OFF,
-        "attention.temperature_scale": _OFF,
-        "attn_logit_softcapping": _OFF,
-        "embedding_scale": (None, 1.0),
-        "expert_count": _OFF,
-        "expert_gating_func": (None, 1),
-        "expert_group_count": (None, 0, 1),
-        "expert_shared_count": _OFF,
-        "expert_shared_feed_forward_length": _OFF,
-        "expert_weights_norm": (None, True),
-        "expert_weights_scale": (None, 0.0, 1.0),
-        "final_logit_softcapping": _OFF,
-        "leading_dense_block_count": _OFF,
-        "logit_scale": (None, 1.0),
-        "nextn_predict_layers": _OFF,
-        "pooling_type": (None, 0, 3),
-        "residual_scale": (None, 1.0),
-        "router_logit_softcapping": _OFF,
-        "rope.dimension_sections": (None, [0, 0, 0, 0]),
-        "use_parallel_residual": (None,),
-    }
-)
-"""Keys that change what a model computes, and values that change nothing: an architecture that has no use for one
-refuses any other."""
 
 _OPTIONAL = frozenset(
     {
@@ -101,7 +68,9 @@ def hf_config(architecture: Architecture, file: GGUFFile, tensors: Mapping[str, 
         whole = config["hidden_size"] // config["num_attention_heads"]
         config["query_pre_attn_scalar"] = whole if config["num_hidden_layers"] == _LARGEST[architecture.gguf] else size
     config |= rope_of(architecture, file, size)
-    said.refuse_unread()
+    if "rope_local_base_freq" in config:
+        said.read.add("rope.freq_base_swa")
+    check_keys(architecture, file, said.read)
     return config | {"torch_dtype": _dtype(pieces)} | _quantization(architecture, pieces)
 
 
@@ -118,15 +87,6 @@ class _Said:
         self.read.add(key)
         value = one_of(self.file.fields, f"{self.architecture.gguf}.{key}")
         return rounded(value) if isinstance(value, float) else value
-
-    def refuse_unread(self) -> None:
-        for key, neutral in _NEUTRAL.items():
-            name = f"{self.architecture.gguf}.{key}"
-            value = self.file.fields.get(name)
-            if key not in self.read and value not in neutral:
-                raise UnsupportedModelError(
-                    f"{self.file.path}: {name} = {value!r} is not served for {self.architecture.hf}"
-                )
 
 
 def rounded(value: float) -> float:
@@ -183,6 +143,7 @@ def _windows(architecture: Architecture, said: _Said, config: Mapping[str, Any])
     if not architecture.window_each:
         return {"sliding_window": size}
     count = config["num_hidden_layers"]
+    said.read.add("attention.sliding_window_pattern")
     pattern = said.file.fields.get(f"{architecture.gguf}.attention.sliding_window_pattern", architecture.window_each)
     if isinstance(pattern, list):
         slides = [bool(one) for one in pattern]

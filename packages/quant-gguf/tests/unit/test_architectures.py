@@ -5,7 +5,7 @@ import pytest
 from gguf import MODEL_ARCH, MODEL_ARCH_NAMES, get_tensor_name_map
 
 from kernelet_quant_gguf.architectures import ARCHITECTURES
-from kernelet_quant_gguf.config import _NEUTRAL
+from kernelet_quant_gguf.keys import _NEUTRAL, _OFF
 
 KINDS = {name: kind for kind, name in MODEL_ARCH_NAMES.items()}
 OTHERWISE = {
@@ -66,5 +66,5 @@ def test_keys_are_the_formats(architecture):
         if isinstance(value, str)
     }
     assert set(architecture.keys) <= known
-    assert set(_NEUTRAL) <= known
+    assert {*_NEUTRAL, *_OFF} - {"attention.indexer.head_count"} <= known
     assert MODEL_ARCH_NAMES[MODEL_ARCH(KINDS[architecture.gguf])] == architecture.gguf
