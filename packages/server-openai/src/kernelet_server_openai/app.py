@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
@@ -31,6 +31,7 @@ from kernelet_server_openai.routes import (
     tokens,
     version,
 )
+from kernelet_server_openai.routes.query import check_query
 from kernelet_server_openai.serving.api import Api
 from kernelet_server_openai.serving.large import LargeWork
 from kernelet_server_openai.serving.names import ServedNames
@@ -45,12 +46,13 @@ ROUTES = (
     pooling,
     models,
     tokens,
-    health,
-    metrics,
     version,
     kv_events,
     openapi,
 )
+
+PROBES = (health, metrics)
+"""What monitors send with their probes is their own business."""
 
 
 def build_app(context: ServerContext, settings: ServerSettings, log: LogWriter) -> FastAPI:
@@ -73,6 +75,8 @@ def build_app(context: ServerContext, settings: ServerSettings, log: LogWriter) 
         large=large,
     )
     for module in (*ROUTES, *((admin,) if settings.admin_keys else ())):
+        app.include_router(module.router(), dependencies=[Depends(check_query)])
+    for module in PROBES:
         app.include_router(module.router())
     for endpoint in context.endpoints:
         app.router.routes.append(Route(endpoint.prefix, Exact(endpoint)))

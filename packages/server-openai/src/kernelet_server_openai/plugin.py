@@ -41,9 +41,9 @@ def kernelet_options() -> PluginOptions:
     return PluginOptions(
         schema={
             "api_key": text("keys of clients, separated by commas; default: none, anybody may ask", None),
-            "api_key_file": text("a file with keys of clients, one a line"),
+            "api_key_file": text("a file with keys of clients, one a line; # begins a comment line"),
             "admin_key": text("keys of the admin routes, separated by commas; default: none, no such routes", None),
-            "admin_key_file": text("a file with keys of the admin routes, one a line"),
+            "admin_key_file": text("a file with keys of the admin routes, one a line; # begins a comment line"),
             "allowed_origins": text("origins whose pages may ask, separated by commas; *: any"),
             "allowed_methods": text("methods for pages of other origins, separated by commas", "GET,POST"),
             "allowed_headers": text("headers for pages of other origins, separated by commas; *: any", "*"),

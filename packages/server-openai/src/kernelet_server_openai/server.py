@@ -7,6 +7,7 @@ import contextlib
 import socket
 import ssl
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import uvicorn
@@ -39,7 +40,7 @@ class OpenAIServer(Server):
         self._config = uvicorn.Config(
             self._answer,
             interface="asgi3",
-            http=HttpProtocol,
+            http=partial(HttpProtocol, log=self._log),  # type: ignore[arg-type]
             ws="auto",
             lifespan="off",
             log_config=None,

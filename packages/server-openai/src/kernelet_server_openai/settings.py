@@ -112,25 +112,50 @@ def names(text: str) -> tuple[str, ...]:
 
 
 def keys(values: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    """Keys from the option and from the file.
+    """Keys from the option and from the file. Errors name the place of a key, never the key.
 
     Raises:
-        ConfigError: the file cannot be read or holds none.
+        ConfigError: the file cannot be read or holds none, or one has what no header carries.
     """
     given, path = names(values[key] or ""), values[f"{key}_file"]
     if values[key] is not None and not given:
         raise ConfigError(f"{flag(key)}: got {values[key]!r}, which holds no key")
-    if not path:
-        return given
-    name = flag(f"{key}_file")
+    for place, one in enumerate(given, 1):
+        check_key(one, f"{flag(key)}: key {place}")
+    return tuple(dict.fromkeys((*given, *keys_of_file(Path(path), flag(f"{key}_file"))))) if path else given
+
+
+def keys_of_file(path: Path, option: str) -> list[str]:
+    """A key a line; empty lines and those that begin with ``#`` are none. Editors may put a byte order mark first.
+
+    Raises:
+        ConfigError: the file cannot be read or holds none, or one has what no header carries.
+    """
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{name}: {path} cannot be read: {error}") from error
-    found = tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except OSError as error:
+        raise ConfigError(f"{option}: {path} cannot be read: {error}") from error
+    except UnicodeDecodeError:
+        raise ConfigError(f"{option}: {path} is no UTF-8: save it as UTF-8 or ASCII") from None  # it holds the keys
+    found = []
+    for number, line in enumerate(lines, 1):
+        one = line.strip(" \t")
+        if one and not one.startswith("#"):
+            check_key(one, f"{option}: {path}, line {number}")
+            found.append(one)
     if not found:
-        raise ConfigError(f"{name}: {path} holds no key: write one a line")
-    return tuple(dict.fromkeys((*given, *found)))
+        raise ConfigError(f"{option}: {path} holds no key: write one a line")
+    return found
+
+
+def check_key(key: str, where: str) -> None:
+    """A key is sent in a header.
+
+    Raises:
+        ConfigError: it has other characters than headers carry everywhere.
+    """
+    if not (key.isascii() and key.isprintable()):
+        raise ConfigError(f"{where}: a key has printable ASCII characters only, and this one has others")
 
 
 def tls(values: Mapping[str, Any]) -> Tls | None:

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import json
+import socket
 import threading
 import time
 
@@ -12,10 +14,11 @@ from scripted_engine import ScriptedEngine, choice, output
 
 from kernelet_server_openai import http_protocol
 from kernelet_server_openai import server as server_module
-from kernelet_server_openai.http_protocol import LARGEST_HEAD, MESSAGE
+from kernelet_server_openai.http_protocol import LARGEST_HEAD
 from kernelet_server_openai.serving import disconnect
 
 LINE = b"GET /live HTTP/1.1\r\nHost: x\r\n"
+BODY = b"POST /live HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n" + b"b" * 60000
 
 
 def answer(connection):
@@ -23,6 +26,12 @@ def answer(connection):
     while piece := connection.recv(65536):
         pieces.append(piece)
     return b"".join(pieces)
+
+
+def error_of(found):
+    error = json.loads(found.rpartition(b"\r\n\r\n")[2])["error"]
+    assert set(error) == {"message", "type", "param", "code"}
+    return error
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +51,92 @@ def test_a_head_without_end_is_refused(live, rest):
         connection.sendall((LINE + rest)[: LARGEST_HEAD + 1])
         found = answer(connection)
     assert found.startswith(b"HTTP/1.1 431")
-    assert found.endswith(MESSAGE)
+    assert error_of(found)["code"] == "headers_too_large"
+
+
+@pytest.mark.parametrize("pieces", [1, 7, 32])
+@pytest.mark.parametrize("size, status", [(LARGEST_HEAD - 200, 200), (LARGEST_HEAD, 431), (2 * LARGEST_HEAD, 431)])
+@pytest.mark.parametrize("before", [b"", BODY], ids=["first", "behind a body"])
+def test_a_whole_head_is_counted_however_it_comes(live, before, size, status, pieces):
+    head = before + LINE + b"Connection: close\r\nX: " + b"a" * size + b"\r\n\r\n"
+    step = len(head) // pieces + 1
+    found = b""
+    with live.connect() as connection, contextlib.suppress(ConnectionError):  # it is closed amid what is too large
+        for place in range(0, len(head), step):
+            connection.sendall(head[place : place + step])
+            time.sleep(0.002)
+        found = answer(connection)
+    assert (b'{"status":"live"}' in found) == (status == 200)
+    if found and not before:
+        assert found.startswith(b"HTTP/1.1 %d" % status)
+
+
+@pytest.fixture
+def logged(tmp_path):
+    """Lines of the access log, for which a server of its own is sent something."""
+
+    def run(sent, **settings):
+        path = tmp_path / "access.jsonl"
+        with LiveServer(ScriptedEngine(), access_log=str(path), **settings) as server, server.connect() as connection:
+            connection.sendall(sent)
+            connection.shutdown(socket.SHUT_WR)
+            found = answer(connection)
+        return found, [json.loads(line) for line in path.read_text().splitlines()]
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "sent, words",
+    [
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "method"),
+        (LINE + b"Content-Length: -1\r\n\r\n", "Content-Length"),
+        (LINE + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n", "Content-Length"),
+        (LINE + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", "Transfer-Encoding"),
+        (LINE + b"X-Request-Id: a\x01b\r\n\r\n", "header"),
+        (b"CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n", "target"),
+        (LINE + b"X: " + b"a" * LARGEST_HEAD + b"\r\n\r\n", "65536 bytes"),
+    ],
+)
+def test_what_is_no_request_is_told_and_logged_as_any_other(logged, caplog, sent, words):
+    found, (line,) = logged(sent)
+    error = error_of(found)
+    assert words in error["message"]
+    assert error["type"] == "invalid_request_error"
+    assert b"x-request-id: " + line["request_id"].encode() in found
+    assert (line["status"], line["client"], line["error"]) == (int(found[9:12]), "127.0.0.1", error["message"])
+    assert set(line) >= {"time", "key", "method", "path", "ms"}
+    assert not [record for record in caplog.records if record.name.startswith("uvicorn") and record.levelno >= 30]
+
+
+def test_a_body_that_is_none_has_one_line(logged):
+    head = b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    found, (line,) = logged(head + b"zz\r\n")
+    assert found.startswith(b"HTTP/1.1 400")
+    assert "chunk" in error_of(found)["message"]
+    assert (line["path"], line["status"]) == ("/v1/completions", 400)
+
+
+def test_an_upgrade_that_nobody_serves_is_a_request_as_any_other(logged, caplog):
+    found, (line,) = logged(b"GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n")
+    assert found.startswith(b"HTTP/1.1 200")
+    assert line["status"] == 200
+    assert "pip install" not in caplog.text
+
+
+def test_an_error_never_comes_amid_an_answer(live):
+    """What is no request, behind one that is still being answered."""
+    gate = asyncio.Event()
+    body = b'{"prompt":"x","stream":true}'
+    head = b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
+    engine = ScriptedEngine(output(choice("h")), gate)
+    with LiveServer(engine) as server, server.connect() as connection:
+        connection.sendall(head + body)
+        found = connection.recv(65536)
+        connection.sendall(b"\x16\x03\x01")
+        found += answer(connection)
+    assert found.startswith(b"HTTP/1.1 200")
+    assert found.count(b"HTTP/1.1") == 1
 
 
 def test_a_large_head_passes_and_each_request_counts_for_itself(live):
@@ -103,7 +197,7 @@ def test_headers_that_come_byte_by_byte_are_cut(short, live, begin):
     with live.connect() as connection:
         connection.sendall(begin)
         found = dripped(connection, [LINE if begin != LINE else b"", b"X: ", itertools.repeat(97, 3000)])
-    assert found.endswith(http_protocol.LATE)
+    assert error_of(found)["code"] == "headers_too_late"
     assert found.count(b"HTTP/1.1 408") == 1
     assert found.count(b"HTTP/1.1 200") == (begin not in (b"", LINE))
 

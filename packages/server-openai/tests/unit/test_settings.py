@@ -39,6 +39,44 @@ def test_a_file_without_keys(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "data",
+    [
+        b"\xef\xbb\xbfkey1\r\nkey2 \r\n",
+        b"\xef\xbb\xbf# ours\r\n\r\n  # not one\nkey1\r\tkey2\t",
+        b"key1\nkey2\nkey1",
+    ],
+)
+def test_files_of_any_editor(tmp_path, data):
+    path = tmp_path / "keys"
+    path.write_bytes(data)
+    assert read(api_key_file=str(path)).api_keys == ("key1", "key2")
+
+
+@pytest.mark.parametrize(
+    "data, place",
+    [
+        ("one\n\nhush\u00e9\n".encode(), ", line 3:"),
+        ("\ufeff\ufeffhush".encode(), ", line 1:"),
+        (b"# ours\nhush\0\n", ", line 2:"),
+        ("hush\u00a0\n".encode(), ", line 1:"),
+        ("hush\u2028hush".encode(), ", line 1:"),
+        ("hush".encode("utf-16"), "UTF-8"),
+        ("hush".encode("utf-16-le"), ", line 1:"),
+        ("hush\u00e9".encode("latin-1"), "UTF-8"),
+    ],
+)
+def test_a_key_that_no_header_carries(tmp_path, data, place):
+    path = tmp_path / "keys"
+    path.write_bytes(data)
+    for key in ("api_key_file", "admin_key_file"):
+        with pytest.raises(ConfigError) as caught:
+            read(**{key: str(path)})
+        assert str(caught.value).startswith(f"--{key.replace('_', '-')}: {path}")
+        assert place in str(caught.value)
+        assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
     "changed, flag",
     [
         ({"max_request_bytes": 0}, "--max-request-bytes"),
@@ -50,6 +88,8 @@ def test_a_file_without_keys(tmp_path):
         ({"api_key": " , "}, "--api-key"),
         ({"api_key": ""}, "--api-key"),
         ({"admin_key": ""}, "--admin-key"),
+        ({"api_key": "a,\u00e9"}, "--api-key: key 2"),
+        ({"admin_key": "a\nb"}, "--admin-key: key 1"),
         ({"ssl_keyfile": "x"}, "--ssl-certfile"),
         ({"ssl_certfile": "/no/such/file"}, "--ssl-certfile"),
     ],

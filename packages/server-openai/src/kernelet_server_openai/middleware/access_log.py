@@ -146,14 +146,36 @@ def request_id_of(scope: Scope) -> str:
 def line(scope: Scope, request_id: str, status: int, seconds: float, notes: dict[str, Any]) -> dict[str, Any]:
     """A request's entry."""
     client = scope.get("client")
+    made = entry(
+        request_id,
+        status,
+        seconds,
+        client=client[0] if client else None,
+        key=scope.get("state", {}).get("key"),
+        method=scope["method"],
+        path=scope["path"],
+    )
+    return made | notes
+
+
+def entry(
+    request_id: str,
+    status: int,
+    seconds: float,
+    *,
+    client: str | None = None,
+    key: str | None = None,
+    method: str | None = None,
+    path: str | None = None,
+) -> dict[str, Any]:
+    """What every line has; None: it is not known."""
     return {
         "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "request_id": request_id,
-        "client": client[0] if client else None,
-        "key": scope.get("state", {}).get("key"),
-        "method": scope["method"],
-        "path": scope["path"],
+        "client": client,
+        "key": key,
+        "method": method,
+        "path": path,
         "status": status,
         "ms": round(seconds * 1000, 1),
-        **notes,
     }

@@ -12,10 +12,12 @@ from starlette.requests import Request
 from kernelet.errors import EngineDeadError, KerneletError
 from kernelet_server_openai.protocol.errors import ApiError, as_api_error
 from kernelet_server_openai.protocol.operation import Done, Sleeping
+from kernelet_server_openai.routes.query import takes
 from kernelet_server_openai.serving.api import api_of
 
 PATHS = frozenset({"/sleep", "/wake_up", "/is_sleeping", "/reset_prefix_cache", "/drain"})
 DEEPEST = 2
+FLAG = {"type": "boolean"}
 FLAGS = MappingProxyType({"true": True, "1": True, "false": False, "0": False})
 
 
@@ -62,7 +64,7 @@ def router() -> APIRouter:
     """The routes."""
     routes = APIRouter()
 
-    @routes.post("/sleep")
+    @routes.post("/sleep", openapi_extra=takes(level={"type": "integer", "enum": [1, DEEPEST]}))
     async def sleep(request: Request) -> Done:
         """Gives up the device's memory; requests wait."""
         return await done(api_of(request).engine.sleep(level_of(request)))
@@ -77,7 +79,7 @@ def router() -> APIRouter:
         """Whether the engine sleeps."""
         return Sleeping(is_sleeping=api_of(request).engine.is_sleeping)
 
-    @routes.post("/reset_prefix_cache")
+    @routes.post("/reset_prefix_cache", openapi_extra=takes(reset_external=FLAG, reset_running_requests=FLAG))
     async def reset_prefix_cache(request: Request) -> Done:
         """Forgets cached prefixes; ?reset_external=true: KV connectors forget theirs too."""
         if flag_of(request, "reset_running_requests"):

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from kernelet_server_openai.protocol.errors import ApiError
 from kernelet_server_openai.protocol.responses import DeletedResponse, ResponseObject, ResponsesRequest
 from kernelet_server_openai.routes.handlers import answer, described
+from kernelet_server_openai.routes.query import takes
 from kernelet_server_openai.serving import responses_background as background
 from kernelet_server_openai.serving.api import api_of
 from kernelet_server_openai.serving.body import read_request
@@ -65,7 +66,7 @@ def router() -> APIRouter:
             return reply(await background.start(api_of(request), made))
         return answer(request, made.send)
 
-    @routes.get(ONE, **described(None, ResponseObject, errors=(400, 404)))
+    @routes.get(ONE, **described(None, ResponseObject, errors=(400, 404)), openapi_extra=takes(stream={"const": False}))
     async def retrieve_response(request: Request, response_id: str) -> Response:
         """A response that was kept."""
         if request.query_params.get("stream", "false").lower() not in {"false", "0"}:

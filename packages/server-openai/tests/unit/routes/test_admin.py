@@ -54,6 +54,25 @@ def test_flags_that_are_none_or_not_served(make_app, query, param):
     assert (reply.status, reply.error["param"], engine.calls) == (400, param, [])
 
 
+@pytest.mark.parametrize(
+    "path, query, param",
+    [
+        ("/sleep", "lvl=2", "lvl"),
+        ("/sleep", "level=2&mode=wait", "mode"),
+        ("/sleep", "level=1&level=2", "level"),
+        ("/sleep", "=2", ""),
+        ("/wake_up", "tags=weights", "tags"),
+        ("/reset_prefix_cache", "external=true", "external"),
+        ("/drain", "timeout=5", "timeout"),
+    ],
+)
+def test_a_query_that_nothing_takes_does_nothing(make_app, path, query, param):
+    engine = ScriptedEngine()
+    reply = post(make_app(engine, admin_key="root"), path, headers=KEY, query=query)
+    assert (reply.status, reply.error["param"], engine.calls) == (400, param, [])
+    assert reply.error["message"].startswith(f"{param}: ")
+
+
 @pytest.mark.parametrize("error, status", [(KerneletError("cannot sleep"), 400), (EngineDeadError("stopped"), 503)])
 def test_what_cannot_be_done(make_app, error, status):
     engine = ScriptedEngine()
