@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kernelet.contracts.serving import EngineClient
-from kernelet.engine.prompts import ParsedPrompt
 from kernelet.errors import ChatTemplateError, SandboxBusyError, SandboxError
 from kernelet_server_openai.protocol.errors import ApiError
+
+if TYPE_CHECKING:
+    from kernelet.engine.prompts import ParsedPrompt
 
 FIELD = "chat_template"
 FAULTS, REFUSALS = "the chat template ", "the chat template refused the messages"
