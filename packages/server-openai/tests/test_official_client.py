@@ -206,3 +206,23 @@ def test_an_engine_that_dies(begun):
         client = openai.OpenAI(base_url=f"{server.url}/v1", api_key="x", max_retries=0)
         with client, pytest.raises(openai.APIError, match="it stopped"):
             list(client.chat.completions.create(model="null", messages=MESSAGES, stream=True))
+
+
+@pytest.mark.parametrize("template", ["{{", "", "{{ messages[9].content.x }}", "{{ 'a' * 10**10 }}"])
+def test_an_error_of_a_template_of_its_own_names_it(client, template):
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.chat.completions.create(model="null", messages=MESSAGES, extra_body={"chat_template": template})
+    assert caught.value.param == "chat_template"
+
+
+def test_a_template_that_refuses_messages_names_them(client):
+    body = {"chat_template": "{{ raise_exception('no') }}"}
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.chat.completions.create(model="null", messages=MESSAGES, extra_body=body)
+    assert caught.value.param == "messages"
+
+
+def test_a_query_that_nothing_takes(client):
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.chat.completions.create(model="null", messages=MESSAGES, extra_query={"temperature": 0})
+    assert caught.value.param == "temperature"

@@ -23,6 +23,7 @@ from kernelet_server_openai.protocol.tokens import (
 from kernelet_server_openai.routes.handlers import answer, described
 from kernelet_server_openai.serving.api import Api, api_of
 from kernelet_server_openai.serving.body import read_request
+from kernelet_server_openai.serving.chat_prompt import chat_prompt
 from kernelet_server_openai.serving.sending import ENCODER, send_body
 
 MAX_LETTERS: Final = 2**20
@@ -49,7 +50,7 @@ async def tokenize(api: Api, body: TokenizeRequest, send: Send) -> None:
         text, adds = body.prompt, body.add_special_tokens
         if body.messages is not None:
             template = body.template() | body.tool_use(None).template()
-            prompt = await api.engine.chat_prompt(body.conversation(), **template)
+            prompt = await chat_prompt(api.engine, body.conversation(), template)
             text, adds = prompt.text, prompt.add_special_tokens
         tokenizer, text = tokenizer_of(api), text or ""
         check_length(text, api.engine.config.model.max_model_len)

@@ -13,6 +13,7 @@ from kernelet_server_openai.protocol.sampling import check_logprobs
 from kernelet_server_openai.protocol.structured import check_one_form
 from kernelet_server_openai.serving.api import Api, Heading, new_heading
 from kernelet_server_openai.serving.chat_message import chat_message
+from kernelet_server_openai.serving.chat_prompt import chat_prompt
 from kernelet_server_openai.serving.chat_stream import ChatChunks
 from kernelet_server_openai.serving.finish import ending, finish_reason
 from kernelet_server_openai.serving.generating import Job, final_output, stream_outputs
@@ -66,7 +67,7 @@ class ChatAnswer:
 
     async def _answer(self, send: Send) -> None:
         request, template = self._request, self._request.template() | self._use.template()
-        prompt = await self._api.engine.chat_prompt(self._messages, **template)
+        prompt = await chat_prompt(self._api.engine, self._messages, template)
         prompt = with_facts(prompt, request.cache_salt, request.kv_transfer_params)
         job = Job(prompt=prompt, params=self._params, request_id=self._heading.id, priority=request.priority)
         if request.stream:

@@ -15,6 +15,7 @@ from kernelet_server_openai.protocol.responses import ResponsesRequest
 from kernelet_server_openai.protocol.sampling import check_logprobs
 from kernelet_server_openai.protocol.structured import check_one_form
 from kernelet_server_openai.serving.api import Api
+from kernelet_server_openai.serving.chat_prompt import chat_prompt
 from kernelet_server_openai.serving.generating import Job, final_output
 from kernelet_server_openai.serving.handover import with_facts
 from kernelet_server_openai.serving.responses_events import ResponseEvents
@@ -111,7 +112,7 @@ class ResponseAnswer:
         """The request to the engine."""
         request, template = self._request, self._request.template() | self.head.use.template()
         system = [] if request.instructions is None else [{"role": "system", "content": request.instructions}]
-        prompt = await self._api.engine.chat_prompt([*system, *self._messages], **template)
+        prompt = await chat_prompt(self._api.engine, [*system, *self._messages], template)
         prompt = with_facts(prompt, request.cache_salt, request.kv_transfer_params)
         return Job(prompt=prompt, params=self._params, request_id=self.head.id, priority=request.priority)
 
