@@ -13,7 +13,7 @@ from kernelet.engine.parsing import Parsers
 from kernelet.engine.prompts import ParsedPrompt
 from kernelet.engine.sandbox.pool import Sandbox
 from kernelet.engine.tool_choice import Tools, without_strict
-from kernelet.errors import ChatTemplateError, SandboxTargetError
+from kernelet.errors import ChatTemplateError, ParameterError, RequestError, SandboxTargetError
 from kernelet.request.tool_choice import ToolChoice
 from kernelet.text.chat_template import ChatTemplate
 from kernelet.text.requested_template import RENDER, pack, unpack
@@ -149,6 +149,9 @@ def rendering(
     }
 
 
-def refused(error: SandboxTargetError) -> ChatTemplateError:
+def refused(error: SandboxTargetError) -> RequestError:
     """What a template raised in a helper, as it is raised here."""
+    if error.error == "ParameterError":
+        field, _, reason = error.text.partition(": ")
+        return ParameterError(field, reason)
     return ChatTemplateError(error.text if error.error == "ChatTemplateError" else str(error))

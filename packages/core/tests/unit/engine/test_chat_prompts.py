@@ -8,7 +8,14 @@ import pytest
 from kernelet.engine import chat_prompts
 from kernelet.engine.chat_prompts import ChatPrompts
 from kernelet.engine.sandbox.pool import Sandbox
-from kernelet.errors import ChatTemplateError, RequestError, SandboxError, SandboxMemoryError, SandboxTimeoutError
+from kernelet.errors import (
+    ChatTemplateError,
+    ParameterError,
+    RequestError,
+    SandboxError,
+    SandboxMemoryError,
+    SandboxTimeoutError,
+)
 from kernelet.text.chat_template import ChatTemplate
 
 MESSAGES = [{"role": "user", "content": "hi"}]
@@ -97,6 +104,12 @@ def test_a_template_that_makes_too_much_text():
 def test_errors_of_a_template_are_its_own(prompt, template, message):
     with pytest.raises(ChatTemplateError, match=message):
         prompt(MESSAGES, chat_template=template)
+
+
+def test_an_effort_that_the_requests_template_does_not_know(prompt):
+    with pytest.raises(ParameterError, match=r"^reasoning_effort: this chat template has no variable for it") as caught:
+        prompt(MESSAGES, chat_template="{{ messages[0].content }}", reasoning_effort="high")
+    assert caught.value.parameter == "reasoning_effort"
 
 
 def test_messages_of_the_wrong_shape(prompt):
