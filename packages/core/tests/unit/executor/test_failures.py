@@ -23,6 +23,7 @@ def every_error():
 TWO_WORDS = (
     errors.ParameterError,
     errors.FailedParameterError,
+    errors.MalformedConstraintError,
     errors.SandboxTargetError,
     errors.UnenforcedConstraintError,
 )
@@ -45,6 +46,9 @@ def test_errors_keep_what_they_carry():
     assert str(held) == "json: cannot be enforced: /a: no"
     assert (held.parameter, list(held.reasons)) == ("json", ["/a: no"])
     assert [tuple(one) for one in held.refusals] == [("/a", "no")]
+    malformed = travelled(errors.MalformedConstraintError("json", "is no type", "/type"))
+    assert type(malformed) is errors.MalformedConstraintError
+    assert (str(malformed), malformed.reason, malformed.place) == ("json: /type: is no type", "is no type", "/type")
     failed = travelled(errors.RequestFailedError("x", outputs=[object()]))
     assert str(failed) == "x"
 
