@@ -101,18 +101,30 @@ inline vu to_bytes(vf x, const int8_t*) {  // no NaN
   return (vu)(size + 0x1.8p23f) - 0x4b400000;
 }
 
+// The first n bytes of words.
+inline void put_bytes(void* p, vu words, int64_t n) {
+  if (n == kLanes) return store_bytes(p, words);
+  uint8_t held[kLanes];
+  store_bytes(held, words);
+  std::memcpy(p, held, static_cast<size_t>(n));
+}
+
 // x over the scale: in the wide dtype, then as float.
 template <class S, class E>
 void encode_row(const S* x, int64_t size, float scale, E* out) {
-  for (int64_t i = 0; i < size; i += kLanes) {
-    const int64_t count = size - i < kLanes ? size - i : kLanes;
-    float held[kLanes] = {};
-    each_vector<S>(count, [&](int64_t j, int n) {
-      const VecOf<S> over = widen(x + i + j, n) / splat(static_cast<Wide<S>>(scale));
-      for (int lane = 0; lane < n; ++lane) held[j + lane] = static_cast<float>(over[lane]);
-    });
-    const vu8 bytes = __builtin_convertvector(to_bytes(load(held), out), vu8);
-    std::memcpy(out + i, &bytes, static_cast<size_t>(count));
+  const VecOf<S> by = splat(static_cast<Wide<S>>(scale));
+  if constexpr (sizeof(Wide<S>) == 4) {
+    each_vector<S>(size, [&](int64_t i, int n) { put_bytes(out + i, to_bytes(widen(x + i, n) / by, out), n); });
+  } else {
+    for (int64_t i = 0; i < size; i += kLanes) {
+      const int64_t count = size - i < kLanes ? size - i : kLanes;
+      float held[kLanes] = {};
+      each_vector<S>(count, [&](int64_t j, int n) {
+        const VecOf<S> over = widen(x + i + j, n) / by;
+        for (int lane = 0; lane < n; ++lane) held[j + lane] = static_cast<float>(over[lane]);
+      });
+      put_bytes(out + i, to_bytes(load(held), out), count);
+    }
   }
 }
 

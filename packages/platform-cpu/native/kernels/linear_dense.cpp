@@ -135,14 +135,15 @@ void make_double_tile(const void* rows, int64_t count, int64_t inputs, Dtype, vo
 #if defined(__AVX512BF16__)
 void make_tile_of_pairs(const void* rows, int64_t count, int64_t inputs, Dtype, void* tile) {
   const bf16* source = static_cast<const bf16*>(rows);
-  bf16* target = static_cast<bf16*>(tile);
-  for (int64_t k = 0; k + 2 <= inputs; k += 2)
-    for (int64_t row = 0; row < count; ++row, target += 2) std::memcpy(target, source + row * inputs + k, 4);
-  if (inputs % 2)
-    for (int64_t row = 0; row < count; ++row, target += 2) {
-      target[0] = source[row * inputs + inputs - 1];
-      target[1] = {};
-    }
+  uint32_t* target = static_cast<uint32_t*>(tile);
+  const __mmask16 there = static_cast<__mmask16>((1u << count) - 1);
+  for (int64_t k = 0; k < inputs; k += 2 * kLanes) {
+    const int64_t numbers = inputs - k < 2 * kLanes ? inputs - k : 2 * kLanes, words = (numbers + 1) / 2;
+    vu words_of[kRows] = {}, columns[kLanes];
+    for (int64_t row = 0; row < count; ++row) words_of[row] = load_pairs(source + row * inputs + k, numbers);
+    transpose(words_of, columns);
+    for (int64_t i = 0; i < words; ++i, target += count) _mm512_mask_storeu_epi32(target, there, (__m512i)columns[i]);
+  }
 }
 #endif
 
@@ -155,7 +156,7 @@ void add_products(const X* x, const S* weight, int64_t stride, int64_t start, in
 #pragma GCC unroll 4
     for (int p = 0; p < P; ++p) {
       const S* panel = weight + p * stride;
-      __builtin_prefetch(reinterpret_cast<const char*>(panel + k * Panel<S>::kColumns) + ahead);
+      ask_for<64>(reinterpret_cast<const char*>(panel + k * Panel<S>::kColumns) + ahead);
       V low, high;
       Panel<S>::load_both(panel, k, low, high);
 #pragma GCC unroll 12
@@ -175,8 +176,7 @@ void add_products(const bf16* x, const bf16* weight, int64_t stride, int64_t sta
 #pragma GCC unroll 4
     for (int p = 0; p < P; ++p) {
       const bf16* words = weight + p * stride + k * Panel<bf16>::kColumns;
-      __builtin_prefetch(reinterpret_cast<const char*>(words) + ahead);
-      __builtin_prefetch(reinterpret_cast<const char*>(words) + ahead + kVectorBytes);
+      ask_for<2 * kVectorBytes>(reinterpret_cast<const char*>(words) + ahead);
       const vu low = reinterpret_cast<const vu*>(words)[0], high = reinterpret_cast<const vu*>(words)[1];
 #pragma GCC unroll 12
       for (int row = 0; row < R; ++row) {

@@ -8,7 +8,7 @@
 namespace kernelet::KERNELET_ISA {
 namespace {
 
-constexpr int64_t kBlock = 64;  // rows whose results are held until they are stored
+constexpr int64_t kBlock = 60;  // rows whose results are held until they are stored: whole tiles of every instruction set
 
 int64_t panel_bytes(const IntFormat& format) {
   const uint8_t* start = reinterpret_cast<const uint8_t*>(uintptr_t{64});  // nothing is read

@@ -79,11 +79,6 @@ class Groups {
 
 inline vi load_words(const uint8_t* p) { return *reinterpret_cast<const vi*>(p); }
 inline vi splat_word(const uint8_t* p) { return vi{} + *reinterpret_cast<const int32_t __attribute__((may_alias, aligned(4)))*>(p); }
-// A part of the weight that is read later. Beyond the end nothing happens.
-template <int64_t kBytes>
-inline void ask_for(const uint8_t* bytes) {
-  for (int64_t at = 0; at < kBytes; at += 64) __builtin_prefetch(bytes + at);
-}
 inline vf to_floats(vi v) { return __builtin_convertvector(v, vf); }
 inline vi to_words(const uint8_t* bytes) {
 #if defined(__AVX512F__)

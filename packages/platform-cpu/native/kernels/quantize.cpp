@@ -83,8 +83,7 @@ int32_t round_bytes(const S* x, float scale, int64_t count, uint8_t* out) {
   vi sums = {};
   each_vector<S>(count, [&](int64_t i, int lanes) {
     const vi steps = (vi)to_bytes(widen(x + i, lanes) / splat(scale), static_cast<const int8_t*>(nullptr));
-    const vs8 bytes = __builtin_convertvector(steps, vs8);
-    std::memcpy(out + i, &bytes, static_cast<size_t>(lanes));
+    put_bytes(out + i, (vu)steps, lanes);
     sums += steps;
   });
   return lane_sum(sums);

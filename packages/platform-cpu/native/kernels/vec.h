@@ -38,6 +38,13 @@ inline void store(double* p, vd v) { *reinterpret_cast<vd*>(p) = v; }
 inline vf splat(float x) { return x - vf{}; }  // minus zero changes nothing, and costs nothing
 inline vd splat(double x) { return x - vd{}; }
 
+// Bytes of a weight that are read later, a line of them each 64. They do not come to stay: the other caches keep what
+// the rest of a step uses. Beyond the end nothing happens.
+template <int64_t kBytes>
+inline void ask_for(const void* bytes) {
+  for (int64_t at = 0; at < kBytes; at += 64) __builtin_prefetch(static_cast<const char*>(bytes) + at, 0, 0);
+}
+
 // a * b + c, rounded once where the instruction set has it. The portable path rounds twice, everywhere alike.
 inline vf fmadd(vf a, vf b, vf c) {
 #if defined(__AVX512F__)
@@ -77,6 +84,31 @@ inline bf16 to_bf16(float x) {
 constexpr __mmask16 kAll = 0xffff;  // the forms without a mask start from a vector that GCC 12 warns of
 #endif
 
+// The low 16 bits of each word, and the low 8. GCC would take a vector apart for it.
+inline void store_halves(void* p, vu words) {
+#if defined(__AVX512F__)
+  _mm256_storeu_si256(static_cast<__m256i*>(p), _mm512_maskz_cvtepi32_epi16(kAll, (__m512i)words));
+#elif defined(__AVX2__)
+  const __m256i low = _mm256_and_si256((__m256i)words, _mm256_set1_epi32(0xffff));
+  const __m128i halves = _mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
+  _mm_storeu_si128(static_cast<__m128i*>(p), halves);
+#else
+  *static_cast<vh*>(p) = __builtin_convertvector(words, vh);
+#endif
+}
+inline void store_bytes(void* p, vu words) {
+#if defined(__AVX512F__)
+  _mm_storeu_si128(static_cast<__m128i*>(p), _mm512_maskz_cvtepi32_epi8(kAll, (__m512i)words));
+#elif defined(__AVX2__)
+  const __m256i low = _mm256_shuffle_epi8((__m256i)words, _mm256_set1_epi32(0x0c080400));
+  const __m128i bytes = _mm_unpacklo_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
+  _mm_storel_epi64(static_cast<__m128i*>(p), bytes);
+#else
+  typedef uint8_t vb __attribute__((vector_size(kLanes), aligned(1), may_alias));
+  *static_cast<vb*>(p) = __builtin_convertvector(words, vb);
+#endif
+}
+
 // kLanes numbers of 16 bits, widened.
 inline vf load(const bf16* p) {
 #if defined(__AVX512F__)
@@ -107,13 +139,7 @@ inline void store(bf16* p, vf v) {
   const vu bits = (vu)v;
   const vu rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
   const vu result = v == v ? rounded : bits >> 16 | 0x40;
-#if defined(__AVX2__) && !defined(__AVX512F__)
-  const __m256i words = (__m256i)result;
-  const __m128i halves = _mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), halves);
-#else
-  *reinterpret_cast<vh*>(p) = __builtin_convertvector(result, vh);
-#endif
+  store_halves(p, result);
 }
 inline void store(fp16* p, vf v) {
 #if defined(__AVX512F__)
@@ -128,7 +154,7 @@ inline void store(fp16* p, vf v) {
   vu result = size < 0x1p-14f ? subnormal : normal;
   result = size < 65520.0f ? result : vu{} + 0x7c00;
   result = v == v ? result : vu{} + 0x7e00;
-  *reinterpret_cast<vh*>(p) = __builtin_convertvector(result | ((vu)v >> 16 & 0x8000), vh);
+  store_halves(p, result | ((vu)v >> 16 & 0x8000));
 #endif
 }
 

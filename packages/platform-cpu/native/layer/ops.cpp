@@ -5,21 +5,10 @@
 #include "isa/isa.h"
 #include "kernels/table.h"
 #include "layer/buffer.h"
-#include "pool/pool.h"
+#include "pool/share.h"
 
 namespace kernelet {
 namespace {
-
-// Elements that are worth waking a thread for.
-constexpr int64_t kTaskElements = 1 << 14;
-
-// fn(from, to) over parts of [0, count); an item is `elements` numbers.
-template <class F>
-void share(int64_t count, int64_t elements, F&& fn) {
-  const int64_t most = std::min<int64_t>(count, 4 * pool().threads());
-  const int64_t tasks = std::clamp<int64_t>(count * elements / kTaskElements, 1, std::max<int64_t>(most, 1));
-  pool().run(tasks, [&](int64_t task) { fn(count * task / tasks, count * (task + 1) / tasks); });
-}
 
 auto* norm_kernel(NormKind kind, Dtype dtype, bool of_wide) {
   const NormKernels& norms = kernels().norm;

@@ -6,7 +6,7 @@
 #include "isa/isa.h"
 #include "kernels/table.h"
 #include "linear/scratch.h"
-#include "pool/pool.h"
+#include "pool/share.h"
 
 namespace kernelet {
 namespace {
@@ -15,22 +15,10 @@ namespace {
 constexpr int64_t kRowsAtOnce = 576;
 // Tiles and panels of a task fit a second-level cache together.
 constexpr Sharing kSharing = {.row_bytes = 192 << 10, .panel_bytes = 128 << 10, .tasks = 4, .ahead = 1024};
-// Fewer numbers are made a tile, or copied, by the caller alone.
-constexpr int64_t kShared = 16 << 10;
 
 const DenseKernels::Storage& storage_of(Dtype dtype) { return kernels().dense.storage[static_cast<int>(dtype)]; }
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-// fn(task) for each task: by the pool if they hold many numbers.
-template <class F>
-void share(int64_t numbers, int64_t tasks, F&& fn) {
-  if (numbers >= kShared && tasks > 1) {
-    pool().run(tasks, fn);
-  } else {
-    for (int64_t task = 0; task < tasks; ++task) fn(task);
-  }
-}
 
 }  // namespace
 
@@ -54,7 +42,7 @@ void DenseLinear::pack(Dtype storage, const void* weight, int64_t stride, int64_
                        void* panels) {
   const DenseKernels::Storage& kernel = storage_of(storage);
   const int64_t size = size_of(storage);
-  share(outputs * inputs, ceil_div(outputs, kernel.columns), [&](int64_t panel) {
+  share_each(ceil_div(outputs, kernel.columns), kernel.columns * inputs, [&](int64_t panel) {
     const int64_t first = panel * kernel.columns;
     const int64_t count = std::min<int64_t>(outputs - first, kernel.columns);
     kernel.pack(static_cast<const char*>(weight) + first * stride * size, stride, count, inputs,
@@ -104,7 +92,7 @@ const void* DenseLinear::tiles_of(const void* x, int64_t rows, Dtype dtype) cons
   static thread_local Scratch scratch;
   const int64_t row_bytes = depth() * way.input_bytes;
   char* tiles = static_cast<char*>(scratch.take(rows * row_bytes));
-  share(rows * inputs(), ceil_div(rows, kernel_.tile_rows), [&](int64_t tile) {
+  share_each(ceil_div(rows, kernel_.tile_rows), kernel_.tile_rows * inputs(), [&](int64_t tile) {
     const int64_t first = tile * kernel_.tile_rows;
     const int64_t count = std::min<int64_t>(rows - first, kernel_.tile_rows);
     way.tile(static_cast<const char*>(x) + first * inputs() * size_of(dtype), count, inputs(), dtype,
@@ -127,7 +115,7 @@ void DenseLinear::gather(const int64_t* ids, int64_t count, void* out) const {
   for (int64_t i = 0; i < count; ++i)
     if (ids[i] < 0 || ids[i] >= outputs())
       throw std::out_of_range("id " + std::to_string(ids[i]) + " of a table of " + std::to_string(outputs()) + " rows");
-  share(count * inputs(), count, [&](int64_t i) {
+  share_each(count, inputs(), [&](int64_t i) {
     kernel_.unpack(panels_ + ids[i] / kernel_.columns * panel_bytes(), ids[i] % kernel_.columns, inputs(),
                    static_cast<char*>(out) + i * inputs() * size_of(storage_));
   });

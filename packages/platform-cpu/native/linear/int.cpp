@@ -6,7 +6,7 @@
 #include "isa/isa.h"
 #include "kernels/table.h"
 #include "linear/scratch.h"
-#include "pool/pool.h"
+#include "pool/share.h"
 
 namespace kernelet {
 namespace {
@@ -15,19 +15,8 @@ namespace {
 constexpr Sharing kSharing = {.row_bytes = 192 << 10, .panel_bytes = 0, .tasks = 8, .ahead = 1024};
 constexpr int64_t kTile = 12;               // a multiple of every kernel's rows
 constexpr int64_t kRowsAtOnce = 768;  // so that memory for encoded rows is bounded
-constexpr int64_t kShared = 8 << 10;  // fewer numbers are encoded by the caller alone
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-// fn(task) for each task: by the pool if they hold many numbers.
-template <class F>
-void share(int64_t numbers, int64_t tasks, F&& fn) {
-  if (numbers >= kShared && tasks > 1) {
-    pool().run(tasks, fn);
-  } else {
-    for (int64_t task = 0; task < tasks; ++task) fn(task);
-  }
-}
 
 const IntKernels& ints() { return kernels().ints; }
 
@@ -58,7 +47,7 @@ void IntLinear::apply_some(const void* x, int64_t rows, void* y, Dtype dtype, co
   static thread_local Scratch scratch;
   const int64_t row_bytes = kernel_.row_bytes(format_, dtype), size = size_of(dtype);
   uint8_t* const encoded = static_cast<uint8_t*>(scratch.take(rows * row_bytes));
-  share(rows * inputs(), rows, [&](int64_t row) {
+  share_each(rows, inputs(), [&](int64_t row) {
     kernel_.encode(format_, static_cast<const char*>(x) + row * inputs() * size, dtype, encoded + row * row_bytes);
   });
 
@@ -80,7 +69,7 @@ void IntLinear::gather(const int64_t* ids, int64_t count, void* out) const {
   for (int64_t i = 0; i < count; ++i)
     if (ids[i] < 0 || ids[i] >= outputs())
       throw std::out_of_range("id " + std::to_string(ids[i]) + " of a table of " + std::to_string(outputs()) + " rows");
-  share(count * inputs(), count, [&](int64_t i) {
+  share_each(count, inputs(), [&](int64_t i) {
     kernel_.gather(format_, panel(ids[i] / kernel_.panel), ids[i] % kernel_.panel,
                    static_cast<float*>(out) + i * inputs());
   });

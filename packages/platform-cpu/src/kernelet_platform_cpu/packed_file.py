@@ -22,7 +22,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from kernelet_platform_cpu.allocator import zeroed
+from kernelet_platform_cpu.allocator import zeroed_weight
 
 MAGIC = b"KNPACK1\n"
 PREFIX = len(MAGIC) + 4 + 16
@@ -80,7 +80,7 @@ def read(path: Path, key: str, executor: Executor) -> dict[str, Tensor]:
         for name, dtype, shape in header["tensors"]:
             kind = getattr(torch, dtype)
             nbytes = math.prod(shape) * kind.itemsize
-            pages = zeroed((_whole_pages(nbytes),), torch.uint8)
+            pages = zeroed_weight((_whole_pages(nbytes),), torch.uint8)
             found[name] = pages[:nbytes].view(kind).view(shape)
             pieces += [(begin + at, pages[at : at + CHUNK].numpy()) for at in range(0, len(pages), CHUNK)]
             begin += len(pages)

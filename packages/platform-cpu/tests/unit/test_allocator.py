@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import mmap
 import subprocess
 import sys
 
@@ -7,7 +8,7 @@ import pytest
 import torch
 
 from kernelet_platform_cpu import allocator
-from kernelet_platform_cpu.allocator import zeroed
+from kernelet_platform_cpu.allocator import zeroed, zeroed_weight
 
 FAULTS = """
 import resource, sys, threading, torch
@@ -96,3 +97,45 @@ def test_other_libraries_are_left_alone(monkeypatch):
     monkeypatch.setattr(allocator.ctypes, "CDLL", lambda name: object())
     assert not allocator.keep_freed_memory()
     allocator.return_free_memory()
+
+
+def test_weights_lie_behind_each_other_from_a_large_page_on(monkeypatch):
+    monkeypatch.setattr(allocator, "_SLABS", allocator._Slabs())
+    first, second = (zeroed_weight((3, 1000), torch.bfloat16) for _ in range(2))
+    assert first.data_ptr() % allocator.LARGE_PAGE == 0
+    assert second.data_ptr() == first.data_ptr() + 2 * mmap.PAGESIZE
+    first.fill_(1)
+    assert not second.any()
+    assert second.shape == (3, 1000)
+
+
+def test_a_full_slab_is_followed_by_another(monkeypatch):
+    monkeypatch.setattr(allocator, "_SLABS", allocator._Slabs())
+    size = allocator.SLAB // 4
+    weights = [zeroed_weight((size,), torch.uint8) for _ in range(6)]
+    for number, weight in enumerate(weights):
+        weight[:: mmap.PAGESIZE] = number
+        weight[-1] = number
+    for number, weight in enumerate(weights):
+        assert weight[:: mmap.PAGESIZE].eq(number).all()
+        assert weight[-1] == number
+
+
+def test_a_slab_goes_with_the_last_weight_in_it(monkeypatch):
+    slabs = allocator._Slabs()
+    monkeypatch.setattr(allocator, "_SLABS", slabs)
+    first, second = (zeroed_weight((5,), torch.float32) for _ in range(2))
+    part = second[1:3]
+    del first, second
+    assert slabs._slab() is not None
+    del part
+    assert slabs._slab() is None
+    assert zeroed_weight((5,), torch.float32).sum() == 0
+
+
+@pytest.mark.parametrize("count", [0, allocator.SLAB + 1])
+def test_a_weight_that_no_slab_is_for_has_memory_of_its_own(monkeypatch, count):
+    slabs = allocator._Slabs()
+    monkeypatch.setattr(allocator, "_SLABS", slabs)
+    assert zeroed_weight((count,), torch.uint8).shape == (count,)
+    assert slabs._slab is None

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from kernelet.contracts.op import DENSE, Role, Support, WeightKernel, WeightScheme
-from kernelet_platform_cpu.allocator import zeroed
+from kernelet_platform_cpu.allocator import zeroed_weight
 from kernelet_platform_cpu.linear.packed import gather, multiply, number_of
 from kernelet_platform_cpu.native import DTYPES, native
 from kernelet_platform_cpu.tuning import choice
@@ -103,7 +103,7 @@ def pack(weight: Tensor) -> PackedDense:
         weight = weight.contiguous()
     dense, number = _classes(), number_of(weight.dtype)
     numbers = dense.packed_bytes(number, outputs, inputs) // weight.itemsize
-    panels = zeroed((experts, numbers), weight.dtype)
+    panels = zeroed_weight((experts, numbers), weight.dtype)
     for source, target in zip(weight, panels, strict=True):
         dense.pack(number, source.data_ptr(), source.stride(0), outputs, inputs, target.data_ptr())
     return _read(panels, (outputs, inputs))

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from kernelet.contracts.op import Role, Support, WeightKernel, WeightScheme
-from kernelet_platform_cpu.allocator import zeroed
+from kernelet_platform_cpu.allocator import zeroed_weight
 from kernelet_platform_cpu.linear.canonical import Canonical, canonical, supports
 from kernelet_platform_cpu.linear.packed import gather, multiply
 from kernelet_platform_cpu.native import DTYPES, native
@@ -71,7 +71,7 @@ class NativeQuantized(WeightKernel):
         """Packs every expert's weight, on all threads of the pool."""
         given = canonical(weights, self.scheme)
         fields = torch.tensor([given.fields[name] for name in FIELDS])
-        packed = zeroed((len(given.elements), _format(fields, 0.0).nbytes), torch.uint8)
+        packed = zeroed_weight((len(given.elements), _format(fields, 0.0).nbytes), torch.uint8)
         made = self._set_up(_read(packed, fields, given.input_scales.clone(), given.permutation))
         for expert, linear in enumerate(made.linears):
             _pack(linear, given, expert)
