@@ -9,7 +9,7 @@
 namespace kernelet {
 
 // Elements that are worth waking a thread for.
-constexpr int64_t kTaskElements = 1 << 14;
+constexpr int64_t kTaskElements = 1 << 13;
 
 // fn(from, to) over parts of [0, count); an item is `elements` numbers.
 template <class F>

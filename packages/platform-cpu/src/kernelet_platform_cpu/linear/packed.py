@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor
 from kernelet_platform_cpu.native import DTYPES, required
 
 
+@cache
 def number_of(dtype: torch.dtype) -> int:
     """How the extension calls a dtype."""
     return DTYPES.index(str(dtype).removeprefix("torch."))

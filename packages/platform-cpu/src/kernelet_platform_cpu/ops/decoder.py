@@ -98,8 +98,7 @@ class FusedLayer:
         attention, cache, self.group = bound
         self.rope = parts.attention.rope
         self.wide = parts.attention_norm.weight.dtype
-        self._linears = linears
-        self._held = tuple(linear.prepared for linear in linears)
+        self._held = tuple((linear, linear.prepared) for linear in linears)
         self.attention, self._bound = parts.attention, bound
         heads, mlp = parts.attention.heads, parts.mlp
         assert isinstance(mlp, Network)
@@ -131,10 +130,12 @@ class FusedLayer:
 
     def is_stale(self) -> bool:
         """Whether a weight was prepared again, or the attention bound again."""
-        held = self._held
-        return self.attention.bound is not self._bound or any(
-            linear.prepared is not kept for linear, kept in zip(self._linears, held, strict=True)
-        )
+        if self.attention.bound is not self._bound:
+            return True
+        for linear, kept in self._held:  # noqa: SIM110 - a generator would cost more than what it looks at
+            if linear.prepared is not kept:
+                return True
+        return False
 
 
 def fuse(layer: ComposedLayer) -> FusedLayer | None:
